@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# hp_module(base USES ... LIBS ...): static library hp_base from every .c of the current folder; USES are other modules.
+# Includes are written from src/ ("base/error.h"), or plainly within a module.
+function(hp_module name)
+  cmake_parse_arguments(arg "" "" "USES;LIBS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
+  if(NOT sources)
+    add_library(hp_${name} INTERFACE)
+    set(scope INTERFACE)
+  else()
+    add_library(hp_${name} STATIC ${sources})
+    target_link_libraries(hp_${name} PRIVATE hp_warnings)
+    set(scope PUBLIC)
+  endif()
+  target_include_directories(hp_${name} ${scope} ${CMAKE_SOURCE_DIR}/src)
+  target_compile_definitions(hp_${name} ${scope} _GNU_SOURCE HP_VERSION="${PROJECT_VERSION}")
+  foreach(used IN LISTS arg_USES)
+    target_link_libraries(hp_${name} ${scope} hp_${used})
+  endforeach()
+  target_link_libraries(hp_${name} ${scope} ${arg_LIBS})
+endfunction()

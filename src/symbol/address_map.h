@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is mapped where. A module table knows every distinct file once (by device, inode, build id), for all processes; an
+ * address map is one process' mappings at one time: mappings point to modules. Modules are opened lazily, through the
+ * process' own root (/proc/PID/root, /proc/PID/map_files for deleted files), and stay open.
+ */
+#ifndef HP_SYMBOL_ADDRESS_MAP_H
+#define HP_SYMBOL_ADDRESS_MAP_H
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct error;
+struct log;
+struct module;       /* one file; owned by its table, lives as long as it */
+struct module_table;
+struct address_map;
+
+int module_table_create(struct module_table **ret_table);
+void module_table_destroy(struct module_table *table);
+DEFINE_CLEANUP(struct module_table *, module_table_destroy)
+
+enum module_kind { MODULE_KIND_FILE, MODULE_KIND_VDSO, MODULE_KIND_KERNEL, MODULE_KIND_KERNEL_MODULE, MODULE_KIND_JIT, MODULE_KIND_ANONYMOUS };
+
+struct mapping_info {
+    uint64_t start, length, file_offset;
+    uint64_t device, inode;  /* of the file, 0 = unknown */
+    uint64_t inode_generation;
+    const char *path;        /* as the process sees it; "[vdso]", "//anon", "" ... */
+    const uint8_t *build_id; /* where the kernel gave it (MMAP2 with build id), else NULL */
+    size_t build_id_size;
+    bool executable;
+    int64_t time_ns;         /* when it appeared, for JIT modules */
+};
+
+int address_map_create(struct module_table *table, pid_t pid, struct address_map **ret_map);
+int address_map_clone(const struct address_map *parent, pid_t child, struct address_map **ret_map); /* after fork */
+void address_map_destroy(struct address_map *map);
+DEFINE_CLEANUP(struct address_map *, address_map_destroy)
+/* Adds a mapping, cutting what it covers. A file is opened at once (cheaply: no parsing), while its process still lives. */
+int address_map_add(struct address_map *map, const struct mapping_info *mapping);
+int address_map_remove(struct address_map *map, uint64_t start, uint64_t length);
+/* Reads /proc/PID/maps (attach, or mmap records lost). */
+int address_map_load(struct address_map *map, struct error *err);
+
+struct module_place {
+    struct module *module;
+    uint64_t address; /* in the module as its ELF file has it (st_value space); for JIT and kernel: the run-time address */
+};
+bool address_map_find(const struct address_map *map, uint64_t address, struct module_place *ret_place);
+
+uint32_t module_index(const struct module *module);   /* dense, in the order of first sight */
+uint32_t module_table_count(const struct module_table *table);
+struct module *module_table_at(struct module_table *table, uint32_t index);
+struct module *module_table_kernel(struct module_table *table); /* all kernel addresses */
+enum module_kind module_kind_of(const struct module *module);
+const char *module_path(const struct module *module);
+/* Lower-case hex, "" when the file has none. Opens the file if need be. */
+const char *module_build_id(struct module *module);
+bool module_is_deleted(const struct module *module);
+
+/*
+ * A module known from a recording only (path, build id): found again on this machine by path if the build id agrees, else
+ * by build id in the debug directories. For symbolizing after the run and for recover.
+ */
+int module_table_add_recorded(struct module_table *table, enum module_kind kind, const char *path, const char *build_id_hex,
+                              uint64_t device, uint64_t inode, pid_t pid, struct module **ret_module);
+
+#endif

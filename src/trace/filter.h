@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The filter language: `key=glob` terms joined by commas, all must hold; `\,` and `\\` escape in a glob; '*' matches '/'.
+ * Keys: name category kind node rank process thread device stream path. */
+#ifndef HP_TRACE_FILTER_H
+#define HP_TRACE_FILTER_H
+
+#include "trace.h"
+
+struct trace_filter;
+
+/* -EINVAL with position and the list of keys for a text that is no filter. NULL or "" matches everything. */
+int trace_filter_compile(const char *text, struct trace_filter **ret_filter, struct error *err);
+void trace_filter_destroy(struct trace_filter *filter);
+DEFINE_CLEANUP(struct trace_filter *, trace_filter_destroy)
+
+/* A filter bound to one trace: tests are cached per string, track and stack, so that a row costs a few loads. Not shared by threads. */
+struct filter_match;
+int filter_match_create(const struct trace_filter *filter, const struct trace *trace, struct filter_match **ret_match);
+void filter_match_destroy(struct filter_match *match);
+DEFINE_CLEANUP(struct filter_match *, filter_match_destroy)
+bool filter_match_track(struct filter_match *match, track_id track); /* false: no row of this track can match */
+bool filter_match_span(struct filter_match *match, const struct span_block *block, uint32_t row);
+bool filter_match_sample(struct filter_match *match, const struct sample_block *block, uint32_t row);
+
+#endif

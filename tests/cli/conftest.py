@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures of the whole-program tests: where hprofiler and the target programs are, and the comparison of a program run
+bare with the same program run under `hprofiler run`."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TIMEOUT_S = 60
+
+
+def hprofiler_path():
+    return pathlib.Path(os.environ.get("HPROFILER_BIN") or ROOT / "build/bin/hprofiler").absolute()
+
+
+@pytest.fixture(scope="session")
+def hprofiler():
+    """Path of the program under test: $HPROFILER_BIN, else build/bin/hprofiler."""
+    path = hprofiler_path()
+    if not os.access(path, os.X_OK):
+        pytest.skip(f"{path} is not built")
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def apps():
+    """Folder of the built target programs of tests/apps: $HPROFILER_APPS, else beside the program's bin folder."""
+    path = pathlib.Path(os.environ.get("HPROFILER_APPS") or hprofiler_path().parents[1] / "tests/apps").absolute()
+    if not (path / "target").exists():
+        pytest.skip(f"the target programs are not built in {path}")
+    return path
+
+
+class Outcome:
+    """What a caller sees of one finished run."""
+
+    def __init__(self, status, stdout, stderr, directory):
+        self.status, self.stdout, self.stderr, self.directory = status, stdout, stderr, directory
+
+    def target_stderr(self):
+        """stderr without the lines that hprofiler says itself."""
+        return b"".join(line for line in self.stderr.splitlines(keepends=True) if not line.startswith(b"hprofiler: "))
+
+    def own_stderr(self):
+        return b"".join(line for line in self.stderr.splitlines(keepends=True) if line.startswith(b"hprofiler: ")).decode()
+
+
+def shell_status(returncode):
+    """The exit status as `run` promises it: 128+N for a program that signal N killed."""
+    return 128 - returncode if returncode < 0 else returncode
+
+
+class Profiled(Outcome):
+    """A run under hprofiler, with its trace."""
+
+    def __init__(self, hprofiler, trace, *outcome):
+        super().__init__(*outcome)
+        self.hprofiler, self.trace = hprofiler, trace
+
+    def summary(self):
+        done = subprocess.run([self.hprofiler, "summary", str(self.trace), "--format", "json"], capture_output=True, timeout=TIMEOUT_S)
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+        return json.loads(done.stdout)
+
+    def query(self, sql):
+        done = subprocess.run([self.hprofiler, "query", str(self.trace), sql, "--format", "json"], capture_output=True, timeout=TIMEOUT_S)
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+        return json.loads(done.stdout)
+
+
+class Runner:
+    """Runs programs in fresh directories, bare and profiled, with equal surroundings."""
+
+    def __init__(self, hprofiler, directory):
+        self.hprofiler, self.directory, self.count = hprofiler, directory, 0
+
+    def _fresh(self, prepare):
+        self.count += 1
+        work = self.directory / f"work{self.count}"
+        work.mkdir()
+        if prepare:
+            prepare(work)
+        return work
+
+    @staticmethod
+    def _spawn(argv, work, stdin=b"", env=None, timeout=TIMEOUT_S, **popen):
+        environment = {**os.environ, **(env or {})}
+        process = subprocess.Popen(argv, cwd=work, env=environment, stdin=popen.pop("stdin_file", subprocess.PIPE),
+                                   stdout=popen.pop("stdout_file", subprocess.PIPE),
+                                   stderr=popen.pop("stderr_file", subprocess.PIPE), start_new_session=True, **popen)
+        try:
+            stdout, stderr = process.communicate(stdin if process.stdin else None, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            stdout, stderr = process.communicate()
+            pytest.fail(f"{argv} did not end in {timeout} s\nstdout: {stdout}\nstderr: {stderr}")
+        return shell_status(process.returncode), stdout, stderr
+
+    def bare(self, argv, prepare=None, **how):
+        work = self._fresh(prepare)
+        return Outcome(*self._spawn([str(word) for word in argv], work, **how), work)
+
+    def profiled(self, argv, options=(), prepare=None, trace=None, **how):
+        work = self._fresh(prepare)
+        trace = trace or self.directory / f"trace{self.count}.hpt"
+        command = [self.hprofiler, "run", "--no-summary", "--no-ui", "-o", str(trace), *options, "--"]
+        return Profiled(self.hprofiler, trace, *self._spawn(command + [str(word) for word in argv], work, **how), work)
+
+    def compare(self, argv, options=(), **how):
+        """Runs argv both ways; exit status, stdout, stderr and the files left behind must be equal. Returns both."""
+        bare, profiled = self.bare(argv, **how), self.profiled(argv, options, **how)
+        assert profiled.status == bare.status, profiled.stderr.decode(errors="replace")
+        assert profiled.stdout == bare.stdout
+        if bare.stderr is not None:
+            assert profiled.target_stderr() == bare.stderr
+        assert files_below(profiled.directory) == files_below(bare.directory)
+        return bare, profiled
+
+
+def files_below(directory):
+    return {str(path.relative_to(directory)): path.read_bytes() if path.is_file() else path.is_dir()
+            for path in directory.rglob("*")}
+
+
+@pytest.fixture
+def runner(hprofiler, tmp_path):
+    """A Runner in an own directory, which is removed at once: traces of a whole suite would fill a small disk."""
+    yield Runner(hprofiler, tmp_path)
+    shutil.rmtree(tmp_path, ignore_errors=True)

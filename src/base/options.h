@@ -47,9 +47,10 @@ struct option_spec {
 #define OPTION_END {0}
 
 /*
- * Parses argv[1..]; fills fields of `values`; *ret_operand is the index of the first operand or argc, *ret_separator the
- * index of "--" or argc. Options and operands may mix before "--". -EINVAL with a text that names the option and a near
- * match for a mistyped one. Operands are moved behind options in order (argv is permuted; strings are not copied).
+ * Parses argv[1..]; fills fields of `values`; *ret_separator is the index of "--" or argc. Options and operands may mix
+ * before "--": operands are moved behind options in order (argv is permuted; strings are not copied), so that they are
+ * argv[*ret_operand .. *ret_separator); with none both are equal. -EINVAL with a text that names the option and a near
+ * match for a mistyped one.
  */
 int options_parse(const struct option_spec *specs, void *values, int argc, char **argv, int *ret_operand,
                   int *ret_separator, struct error *err);

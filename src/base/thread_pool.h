@@ -18,7 +18,7 @@ unsigned thread_pool_size(const struct thread_pool *pool);
 /* Runs at idle priority (SCHED_IDLE) from now on, or normally again. */
 void thread_pool_set_idle(struct thread_pool *pool, bool idle);
 
-/* Runs job(context, index) for index 0..count-1 on the workers and the caller; returns when all are done. */
+/* Runs job(context, index) for index 0..count-1 on the caller and size-1 workers; returns when all are done. May nest. */
 void thread_pool_for(struct thread_pool *pool, size_t count, void (*job)(void *context, size_t index), void *context);
 /* Queues one job; -EAGAIN when more than the bound are waiting (bound: 1024). */
 int thread_pool_submit(struct thread_pool *pool, void (*job)(void *context), void *context);

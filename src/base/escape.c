@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* UTF-8 and the escapers: what comes from programs and files never breaks the document it is put into. */
+#include "base/text.h"
+
+#include <string.h>
+
+#define REPLACEMENT_CODE 0xfffdu
+#define REPLACEMENT "\xef\xbf\xbd"
+
+static bool is_continuation(unsigned char byte)
+{
+    return (byte & 0xc0) == 0x80;
+}
+
+size_t utf8_decode(const char *data, size_t length, uint32_t *ret_code)
+{
+    const unsigned char *bytes = (const unsigned char *)data;
+    unsigned char first = length ? bytes[0] : 0;
+    uint32_t code = first;
+    if (first < 0x80) {
+        *ret_code = code;
+        return 1;
+    }
+    size_t needed = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000}; /* a longer form than needed is invalid */
+    *ret_code = REPLACEMENT_CODE;
+    if (first < 0xc2 || first > 0xf4 || needed > length)
+        return 1;
+    code = first & (0x7fu >> needed);
+    for (size_t index = 1; index < needed; index++) {
+        if (!is_continuation(bytes[index]))
+            return 1;
+        code = code << 6 | (bytes[index] & 0x3f);
+    }
+    if (code < smallest[needed] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        return 1;
+    *ret_code = code;
+    return needed;
+}
+
+/* Bytes at the beginning that are printable ASCII, eight at a time. */
+static size_t plain_run(const char *data, size_t length)
+{
+    size_t index = 0;
+    while (length - index >= 8) {
+        uint64_t word;
+        memcpy(&word, data + index, 8);
+        uint64_t below_space = (word - 0x2020202020202020u) | word; /* high bit: < 0x20 or >= 0x80 */
+        uint64_t delete = word ^ 0x7f7f7f7f7f7f7f7fu;
+        delete = (delete - 0x0101010101010101u) & ~delete;
+        if ((below_space | delete) & 0x8080808080808080u)
+            break;
+        index += 8;
+    }
+    while (index < length && data[index] >= 0x20 && data[index] < 0x7f)
+        index++;
+    return index;
+}
+
+bool utf8_valid(const char *data, size_t length)
+{
+    size_t index = 0;
+    while (index < length) {
+        index += plain_run(data + index, length - index);
+        if (index == length)
+            break;
+        uint32_t code;
+        size_t taken = utf8_decode(data + index, length - index, &code);
+        if (taken == 1 && (unsigned char)data[index] >= 0x80)
+            return false;
+        index += taken;
+    }
+    return true;
+}
+
+static bool is_control(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+/* Adds a character that isn't plain ASCII as it is, or the replacement for what must not come through. */
+static size_t add_wide(struct text *text, const char *data, size_t length)
+{
+    uint32_t code;
+    size_t taken = utf8_decode(data, length, &code);
+    if (is_control(code) || (taken == 1 && code == REPLACEMENT_CODE))
+        text_add(text, REPLACEMENT, 3);
+    else
+        text_add(text, data, taken);
+    return taken;
+}
+
+static const char *json_short(char character)
+{
+    switch (character) {
+    case '"': return "\\\"";
+    case '\\': return "\\\\";
+    case '\n': return "\\n";
+    case '\r': return "\\r";
+    case '\t': return "\\t";
+    case '\b': return "\\b";
+    case '\f': return "\\f";
+    default: return NULL;
+    }
+}
+
+void text_add_json(struct text *text, const char *data, size_t length)
+{
+    size_t begin = 0, index = 0;
+    while (index < length) {
+        index += plain_run(data + index, length - index);
+        const char *stop = index > begin ? memchr(data + begin, '"', index - begin) : NULL;
+        const char *slash = index > begin ? memchr(data + begin, '\\', (stop ? (size_t)(stop - data) : index) - begin) : NULL;
+        if (slash)
+            stop = slash;
+        if (stop)
+            index = (size_t)(stop - data);
+        text_add(text, data + begin, index - begin);
+        if (index == length)
+            break;
+        const char *escaped = json_short(data[index]);
+        uint32_t code;
+        size_t taken = utf8_decode(data + index, length - index, &code);
+        if (escaped)
+            text_add_string(text, escaped);
+        else if (is_control(code)) /* unlike in HTML and CSV nothing is lost */
+            text_addf(text, "\\u%04x", (unsigned)code);
+        else
+            add_wide(text, data + index, length - index);
+        index += taken;
+        begin = index;
+    }
+}
+
+static const char *html_entity(char character)
+{
+    switch (character) {
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    case '\n': return "\n";
+    case '\t': return "\t";
+    default: return NULL;
+    }
+}
+
+void text_add_html(struct text *text, const char *data, size_t length)
+{
+    size_t index = 0;
+    while (index < length) {
+        const char *entity = html_entity(data[index]);
+        if (entity) {
+            text_add_string(text, entity);
+            index++;
+        } else {
+            index += add_wide(text, data + index, length - index);
+        }
+    }
+}
+
+static bool csv_needs_quotes(const char *data, size_t length)
+{
+    if (length && (data[0] == ' ' || data[length - 1] == ' '))
+        return true;
+    for (size_t index = 0; index < length; index++)
+        if (data[index] == ',' || data[index] == '"' || data[index] == '\n' || data[index] == '\r')
+            return true;
+    return false;
+}
+
+void text_add_csv(struct text *text, const char *data, size_t length)
+{
+    bool quotes = csv_needs_quotes(data, length);
+    if (quotes)
+        text_add_char(text, '"');
+    for (size_t index = 0; index < length;) {
+        char character = data[index];
+        if (character == '"')
+            text_add_string(text, "\"\"");
+        if (character == '\n' || character == '\r' || character == '\t')
+            text_add_char(text, character);
+        if (character == '"' || character == '\n' || character == '\r' || character == '\t')
+            index++;
+        else
+            index += add_wide(text, data + index, length - index);
+    }
+    if (quotes)
+        text_add_char(text, '"');
+}

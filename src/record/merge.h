@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a session directory to a trace: the spool, whole or not, and the chunks that were never packed, record by record
+ * through a table of handlers by kind. merge.c knows processes, threads, clocks and strings; each handler turns its kinds
+ * into rows of the trace.
+ *
+ * Two passes over everything: MERGE_LIFE (processes, threads, names, calibration, strings, modules), then MERGE_ROWS.
+ */
+#ifndef HP_RECORD_MERGE_H
+#define HP_RECORD_MERGE_H
+
+#include "record.h"
+#include "spool.h"
+#include "trace/builder.h"
+#include "wire/session.h"
+
+struct merge;
+
+enum merge_pass { MERGE_LIFE, MERGE_ROWS, MERGE_PASSES };
+
+/* The stream a record came from. `process` is NULL in the recorder's own streams: times are ns, strings are inline. */
+struct merge_process;
+struct merge_stream {
+    struct spool_stream id;
+    struct merge_process *process;
+    track_id track;            /* of the thread, in a target's stream; NONE in MERGE_LIFE and in the recorder's streams */
+};
+
+struct merge_handler {
+    uint16_t kind;             /* enum wire_kind; the record is at least wire_kind_size(kind) bytes */
+    enum merge_pass pass;
+    int (*handle)(struct merge *merge, const struct merge_stream *stream, const struct wire_header *record); /* 0, -errno ends the merge */
+};
+
+/* A module of the merge with state of its own: created before the first pass, finished after the last. All may be NULL. */
+struct merge_part {
+    const char *name;
+    int (*create)(struct merge *merge, void **ret_state, struct error *err);
+    int (*between)(struct merge *merge, void *state, struct error *err);  /* after MERGE_LIFE */
+    int (*finish)(struct merge *merge, void *state, struct error *err);   /* after MERGE_ROWS */
+    void (*destroy)(void *state);
+    const struct merge_handler *handlers; /* ends with kind 0 */
+};
+extern const struct merge_part merge_part_life;     /* merge_life.c: processes, threads, metadata, ledger */
+extern const struct merge_part merge_part_events;   /* merge_events.c: spans, instants, counters, links */
+extern const struct merge_part merge_part_samples;  /* merge_samples.c: everything of sampling */
+
+void *merge_state(struct merge *merge, const struct merge_part *part);
+struct trace_builder *merge_builder(struct merge *merge);
+const struct merge_options *merge_get_options(const struct merge *merge);
+const char *merge_directory(const struct merge *merge);
+node_id merge_node(const struct merge *merge);
+
+/* A time of a stream on the trace's axis (ns since the session's start). */
+int64_t merge_time(struct merge *merge, const struct merge_stream *stream, uint64_t time);
+/* ns of CLOCK_MONOTONIC_RAW of the recorder on the trace's axis. */
+int64_t merge_time_raw(const struct merge *merge, int64_t raw_ns);
+/* The text of a process' string id in the trace's table; STRING_NONE when unknown. */
+string_id merge_string(struct merge *merge, const struct merge_stream *stream, uint32_t id);
+
+/* The program image of a pid (recorder's namespace) at a time on the trace's axis; made if there is none yet. */
+process_id merge_process_at(struct merge *merge, int32_t pid, int64_t time_ns);
+/* A thread's track in it; made if there is none yet. */
+track_id merge_thread_at(struct merge *merge, int32_t pid, int32_t tid, int64_t time_ns);
+/* The thread's on/off-CPU lane (TRACK_SCHED) beside it. */
+track_id merge_sched_at(struct merge *merge, int32_t pid, int32_t tid, int64_t time_ns);
+/* In a target's stream: the process as the recorder numbers it. */
+int32_t merge_stream_pid(const struct merge_stream *stream);
+process_id merge_stream_process(struct merge *merge, const struct merge_stream *stream);
+
+#endif

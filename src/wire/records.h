@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The records that the target and the recorder write: one layout everywhere, in chunks, in process logs and in the spool.
+ * A record starts on 8 bytes with a header of 8 and is `words` times 8 bytes long, so that a reader steps over what it
+ * doesn't know. Times are in the clock of the stream: a thread's stream in its process' clock (struct wire_process.clock:
+ * TSC ticks or ns), the recorder's own stream in ns of CLOCK_MONOTONIC_RAW. Little-endian, as every machine we run on.
+ */
+#ifndef HP_WIRE_RECORDS_H
+#define HP_WIRE_RECORDS_H
+
+#include <stdint.h>
+
+enum wire_kind {
+#define X(number, enumerator, name, size) WIRE_##enumerator = number,
+#include "records.def"
+#undef X
+};
+
+struct wire_header {
+    uint16_t kind;
+    uint16_t words; /* whole record, this header included, in units of 8 bytes: 1..65535 */
+    uint32_t value; /* by kind: mostly the name (a string id of the process) */
+};
+
+/* A collector's layer: one per backend. Nested calls of one layer count once. Names in layer_names of the merge. */
+enum wire_layer {
+    WIRE_LAYER_TEST = 0,
+    WIRE_LAYER_CUDA = 1,
+    WIRE_LAYER_OPENCL = 2,
+    WIRE_LAYER_OPENMP = 3,
+    WIRE_LAYER_ROCM = 4,
+    WIRE_LAYER_NCCL = 5,
+    WIRE_LAYER_MPI = 6,
+    WIRE_LAYER_USER = 7,
+    WIRE_LAYER_COUNT = 8,
+};
+
+struct wire_pad {
+    struct wire_header header;
+};
+
+struct wire_string {
+    struct wire_header header; /* value: bytes of text behind this header, without the padding; no NUL among them */
+};
+
+struct wire_calibration {
+    struct wire_header header;
+    uint64_t ticks;
+    int64_t raw_ns;   /* CLOCK_MONOTONIC_RAW, in the writer's time namespace */
+    uint64_t spread;  /* ticks that passed around the reading of the other clock: twice the error bound */
+};
+
+enum wire_lost_reason {
+#define WIRE_LOST(enumerator, text) WIRE_LOST_##enumerator,
+#define WIRE_LOST_REASONS                                                                                              \
+    WIRE_LOST(LIMIT, "buffer limit reached")                                                                           \
+    WIRE_LOST(DISK_FULL, "disk full")                                                                                  \
+    WIRE_LOST(FILE_LIMIT, "RLIMIT_FSIZE")                                                                              \
+    WIRE_LOST(NO_DIRECTORY, "session directory out of reach")                                                          \
+    WIRE_LOST(SECCOMP, "seccomp: no new files")                                                                        \
+    WIRE_LOST(NO_MEMORY, "out of memory")                                                                              \
+    WIRE_LOST(NESTED, "signal handlers nested too deep")                                                               \
+    WIRE_LOST(TOO_BIG, "record too big")                                                                               \
+    WIRE_LOST(IO, "input/output error")                                                                                \
+    WIRE_LOST(TIMER, "sampling timer refused")
+    WIRE_LOST_REASONS
+#undef WIRE_LOST
+    WIRE_LOST_COUNT
+};
+struct wire_lost {
+    struct wire_header header; /* value: enum wire_lost_reason */
+    uint64_t time;
+    uint64_t count;            /* since the last such record of this stream */
+};
+
+/* Facts for people, one each: value = string id of the text. */
+struct wire_process_info {
+    struct wire_header header; /* value: string id */
+    uint64_t time;
+    uint64_t topic;            /* enum wire_info_topic */
+};
+enum wire_info_topic { WIRE_INFO_COMMAND, WIRE_INFO_EXECUTABLE, WIRE_INFO_NOTE, WIRE_INFO_COLLECTOR };
+
+struct wire_thread_start {
+    struct wire_header header; /* value: tid as the process sees it */
+    uint64_t time;
+    uint64_t stack_top;        /* highest stack address if known, else 0 */
+};
+struct wire_thread_end {
+    struct wire_header header; /* value: tid */
+    uint64_t time;
+    uint64_t lost;             /* records this thread lost in all */
+};
+
+/*
+ * What happened from begin to end. Payload: bit i of `present` says that field i (trace/kinds.def) of payload_kind follows
+ * behind the fixed part, 8 bytes each in ascending order; a STRING field is a string id of the process.
+ */
+struct wire_span {
+    struct wire_header header; /* value: name */
+    uint64_t begin, end;
+    uint64_t correlation;      /* 0 = none; unique in its process and layer */
+    uint8_t layer;             /* enum wire_layer: the category unless `category` says another */
+    uint8_t span_kind;         /* enum span_kind of the trace model */
+    uint8_t payload_kind;      /* enum payload_kind; 0 = none */
+    uint8_t flags;
+    uint32_t category;         /* string id; 0 = the layer's name */
+    uint32_t stack;            /* id of a STACK record of this process; 0 = none */
+    uint32_t present;
+};
+struct wire_open_span {
+    struct wire_span span;     /* end is 0 */
+};
+
+struct wire_instant {
+    struct wire_header header; /* value: name */
+    uint64_t time;
+    uint8_t layer, payload_kind;
+    uint16_t flags;
+    uint32_t category;
+    uint32_t stack;
+    uint32_t present;          /* as in a span */
+};
+
+struct wire_counter {
+    struct wire_header header; /* value: name */
+    uint64_t time;
+    double value;
+    uint32_t unit;             /* string id (UCUM); 0 = none */
+    int32_t device;            /* -1 = of the process */
+    uint8_t layer, reserved[7];
+};
+
+struct wire_link {
+    struct wire_header header; /* value: enum link_kind | enum confidence << 8 | layer of from << 16 | layer of to << 24 */
+    uint64_t time;
+    uint64_t from, to;         /* correlation ids */
+};
+
+struct wire_stack {
+    struct wire_header header; /* value: id, unique in its process, > 0 */
+    uint64_t time;
+    uint32_t count, flags;     /* addresses that follow, innermost first; flags: enum sample_flags */
+};
+
+/* Life of processes and threads as the recorder sees it; pid and tid in the recorder's PID namespace. */
+enum wire_process_flags { WIRE_PROCESS_ATTACHED = 1, WIRE_PROCESS_ROOT = 2, WIRE_PROCESS_STATIC = 4 };
+struct wire_process_start {
+    struct wire_header header; /* value: bytes of name behind the fixed part (may be 0) */
+    int64_t time_ns;
+    int32_t pid, parent_pid;
+    uint32_t generation;       /* 0 after fork */
+    uint32_t flags;            /* enum wire_process_flags */
+    uint64_t start_ticks;      /* field 22 of /proc/PID/stat; 0 = unknown */
+    int64_t reserved;
+};
+struct wire_process_exec {
+    struct wire_header header; /* value: bytes of path behind the fixed part */
+    int64_t time_ns;
+    int32_t pid;
+    uint32_t flags;
+    uint64_t reserved;
+};
+struct wire_process_exit {
+    struct wire_header header; /* value: 0 */
+    int64_t time_ns;
+    int32_t pid, wait_status;  /* -1 = unknown */
+    uint64_t reserved;
+};
+struct wire_task_start {
+    struct wire_header header; /* value: flags, WIRE_PROCESS_ATTACHED */
+    int64_t time_ns;
+    int32_t pid, tid;
+    uint64_t reserved;
+};
+struct wire_task_exit {
+    struct wire_header header;
+    int64_t time_ns;
+    int32_t pid, tid;
+    uint64_t reserved;
+};
+struct wire_task_name {
+    struct wire_header header; /* value: bytes of name behind the fixed part */
+    int64_t time_ns;
+    int32_t pid, tid;
+    uint64_t reserved;
+};
+struct wire_metadata {
+    struct wire_header header; /* value: bytes behind the fixed part: key NUL value NUL */
+    int64_t time_ns;
+};
+struct wire_ledger {
+    struct wire_header header; /* value: bytes behind the fixed part: source NUL reason NUL */
+    uint64_t seen, recorded, lost;
+};
+
+/* Samples, from the recorder (perf) and from timers in the target alike. */
+struct wire_chain_sample {
+    struct wire_header header; /* value: number of addresses behind the fixed part */
+    uint64_t time;
+    uint64_t weight;           /* ns of CPU time, or occurrences */
+    int32_t pid, tid;
+    uint16_t cpu;              /* UINT16_MAX = unknown */
+    uint8_t event;             /* enum sample_event of the trace model */
+    uint8_t flags;             /* enum sample_flags */
+    uint32_t kernel_count;     /* how many of the addresses (the innermost) are the kernel's */
+    uint64_t reserved;
+};
+
+enum wire_arch { WIRE_ARCH_X86_64 = 0, WIRE_ARCH_AARCH64 = 1 };
+/* Behind the fixed part: one u64 for each bit of register_mask (DWARF numbers), then kernel_count addresses, then
+ * stack_bytes bytes from stack_address on, padded to 8. */
+struct wire_stack_sample {
+    struct wire_header header; /* value: stack_bytes */
+    uint64_t time;
+    uint64_t weight;
+    int32_t pid, tid;
+    uint16_t cpu;
+    uint8_t event, flags;
+    uint16_t kernel_count;
+    uint8_t arch, reserved;
+    uint64_t register_mask;
+    uint64_t stack_address;
+    uint64_t reserved2;
+};
+
+#define X(number, enumerator, name, size)                                                                              \
+    _Static_assert(sizeof(struct wire_##name) == (size), "records.def and struct wire_" #name " disagree");
+#include "records.def"
+#undef X
+
+#define WIRE_WORDS_MAX 65535u
+
+static inline uint32_t wire_bytes(const struct wire_header *header)
+{
+    return (uint32_t)header->words * 8u;
+}
+
+static inline uint32_t wire_round_up(uint32_t bytes)
+{
+    return (bytes + 7u) & ~7u;
+}
+
+/* Size of the fixed part of a kind; 0 for one this build doesn't know (skip it by its words and count it). */
+static inline uint32_t wire_kind_size(uint16_t kind)
+{
+    switch (kind) {
+#define X(number, enumerator, name, size)                                                                              \
+    case number:                                                                                                       \
+        return size;
+#include "records.def"
+#undef X
+    default:
+        return 0;
+    }
+}
+
+/* A whole record at `bytes` of a buffer that ends at `end`: its header, or NULL where the bytes are no record. */
+static inline const struct wire_header *wire_record_at(const uint8_t *bytes, const uint8_t *end)
+{
+    const struct wire_header *header = (const struct wire_header *)(const void *)bytes;
+    if ((uint64_t)(end - bytes) < sizeof *header || header->words == 0 || wire_bytes(header) > (uint64_t)(end - bytes))
+        return 0;
+    return wire_bytes(header) < wire_kind_size(header->kind) ? 0 : header;
+}
+
+#endif

@@ -224,6 +224,57 @@ struct wire_stack_sample {
     uint64_t reserved2;
 };
 
+/* A file (or the kernel, the vDSO, code of a JIT) that samples lead into. Numbers are dense, from 0, and of the recording. */
+enum wire_module_flags { WIRE_MODULE_DELETED = 1, WIRE_MODULE_COPIED = 2 /* a copy is in the session: module-<number> */ };
+struct wire_module {
+    struct wire_header header; /* value: bytes of path behind the fixed part */
+    uint32_t number;
+    uint8_t kind;              /* enum module_kind of the symbol module */
+    uint8_t flags;             /* enum wire_module_flags */
+    uint8_t build_id_bytes;
+    uint8_t reserved;
+    uint64_t device, inode, inode_generation;
+    int32_t pid;               /* a process that maps it */
+    uint8_t build_id[20];
+    uint8_t reserved2[8];
+};
+struct wire_mapping {
+    struct wire_header header; /* value: number of the module */
+    int64_t time_ns;
+    int32_t pid;
+    uint32_t reserved;
+    uint64_t start, length, file_offset;
+    uint64_t reserved2;
+};
+struct wire_stack_node {
+    uint32_t parent;           /* node number; 0 = the root itself */
+    uint32_t module;           /* UINT32_MAX = nothing is mapped there, address is the run-time one */
+    uint64_t address;          /* in the module; of callers: within the call instruction */
+};
+/* Nodes first, first + 1, ... (numbers start at 1), `value` of them behind the fixed part. */
+struct wire_stack_nodes {
+    struct wire_header header; /* value: count */
+    uint32_t first;
+    uint32_t reserved;
+};
+struct wire_sample {
+    struct wire_header header; /* value: number of the innermost stack node; 0 = none */
+    int64_t time_ns;
+    int64_t weight;            /* ns of CPU time, or occurrences */
+    int32_t pid, tid;
+    uint16_t cpu;              /* UINT16_MAX = unknown */
+    uint8_t event, flags;      /* enum sample_event, enum sample_flags */
+    uint32_t reserved;
+};
+enum wire_off_cpu_reason { WIRE_OFF_CPU_BLOCKED = 0, WIRE_OFF_CPU_PREEMPTED = 1 };
+struct wire_off_cpu {
+    struct wire_header header; /* value: enum wire_off_cpu_reason */
+    int64_t begin_ns, end_ns;
+    int32_t pid, tid;
+    uint16_t from_cpu, to_cpu;
+    uint32_t reserved;
+};
+
 #define X(number, enumerator, name, size)                                                                              \
     _Static_assert(sizeof(struct wire_##name) == (size), "records.def and struct wire_" #name " disagree");
 #include "records.def"

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An event with `inherit` may be mapped only when it is bound to a CPU, so a task costs (roles x CPUs) descriptors. The
+ * first event of a role on a CPU owns the ring; all later ones write into it (PERF_EVENT_IOC_SET_OUTPUT).
+ */
+#include "event_set.h"
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/map.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    RING_MAXIMUM_DWARF = 8 << 20,
+    RING_MAXIMUM = 1 << 20,
+    RING_MINIMUM = 128 << 10,
+    RINGS_TOTAL = 64 << 20, /* of all CPUs together */
+};
+
+struct cpu_rings {
+    int cpu;
+    struct perf_ring samples, sideband; /* sideband is mapped only where the plan separates it */
+    int samples_fd, sideband_fd;        /* the ring's owners, in `descriptors` too */
+};
+
+struct event_descriptor {
+    int fd;
+    enum perf_event_role role;
+};
+
+struct event_set {
+    struct sampling_plan plan;
+    const struct log *log;
+    struct cpu_rings *cpus;
+    size_t cpu_count;
+    struct event_descriptor *descriptors;
+    size_t descriptor_count, descriptor_capacity;
+    struct map roles; /* event id -> role */
+    int poll_fd;
+    bool no_faults;   /* the kernel refused that event once: not asked again */
+    uint8_t *scratch;
+    uint64_t bad_records;
+};
+
+/* The CPUs that are online, whatever the numbers between them. */
+static int find_cpus(struct event_set *set, struct error *err)
+{
+    CLEANUP(fclosep) FILE *file = fopen("/sys/devices/system/cpu/online", "re");
+    char list[4096];
+    if (!file || !fgets(list, sizeof(list), file)) {
+        long count = sysconf(_SC_NPROCESSORS_ONLN);
+        snprintf(list, sizeof(list), "0-%ld", count > 0 ? count - 1 : 0);
+    }
+    size_t capacity = 0;
+    for (const char *at = list; *at;) {
+        char *end;
+        long first = strtol(at, &end, 10), last = first;
+        if (end == at)
+            break;
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        for (long cpu = first; cpu <= last; cpu++) {
+            struct cpu_rings *grown = array_reserve(set->cpus, &capacity, set->cpu_count + 1, sizeof(*grown));
+            if (!grown)
+                return error_set(err, -ENOMEM, "sampling: out of memory");
+            set->cpus = grown;
+            set->cpus[set->cpu_count++] = (struct cpu_rings){.cpu = (int)cpu, .samples_fd = -1, .sideband_fd = -1};
+        }
+        at = *end == ',' ? end + 1 : "";
+    }
+    return set->cpu_count ? 0 : error_set(err, -EINVAL, "sampling: no CPU is online");
+}
+
+int event_set_create(const struct sampling_plan *plan, const struct log *log, struct event_set **ret_set, struct error *err)
+{
+    CLEANUP(event_set_destroyp) struct event_set *set = calloc(1, sizeof(*set));
+    if (!set)
+        return error_set(err, -ENOMEM, "sampling: out of memory");
+    set->plan = *plan;
+    set->log = log;
+    map_init(&set->roles);
+    set->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (set->poll_fd < 0)
+        return error_set_errno(err, -errno, "sampling: cannot wait for events");
+    set->scratch = aligned_alloc(8, PERF_RECORD_MAXIMUM);
+    if (!set->scratch)
+        return error_set(err, -ENOMEM, "sampling: out of memory");
+    int r = find_cpus(set, err);
+    if (r < 0)
+        return r;
+    *ret_set = TAKE_PTR(set);
+    return 0;
+}
+
+void event_set_destroy(struct event_set *set)
+{
+    if (!set)
+        return;
+    for (size_t i = 0; i < set->cpu_count; i++) {
+        perf_ring_unmap(&set->cpus[i].samples);
+        perf_ring_unmap(&set->cpus[i].sideband);
+    }
+    for (size_t i = 0; i < set->descriptor_count; i++)
+        close(set->descriptors[i].fd);
+    if (set->poll_fd >= 0)
+        close(set->poll_fd);
+    map_finish(&set->roles);
+    free(set->descriptors);
+    free(set->cpus);
+    free(set->scratch);
+    free(set);
+}
+
+static size_t ring_bytes(const struct event_set *set)
+{
+    size_t most = set->plan.separate_sideband ? RING_MAXIMUM_DWARF : RING_MAXIMUM;
+    size_t share = RINGS_TOTAL / set->cpu_count, size = RING_MINIMUM;
+    while (size * 2 <= share && size < most)
+        size *= 2;
+    return size;
+}
+
+/* Another descriptor is needed than the soft limit allows: threads x CPUs x roles of them, when attaching. */
+static bool raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+        return false;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static int open_event(struct event_set *set, enum perf_event_role role, pid_t tid, int cpu)
+{
+    int fd = perf_event_open_planned(&set->plan, role, tid, cpu, true);
+    if (fd == -EMFILE && raise_descriptor_limit())
+        fd = perf_event_open_planned(&set->plan, role, tid, cpu, true);
+    return fd;
+}
+
+static int remember(struct event_set *set, int fd, enum perf_event_role role)
+{
+    struct event_descriptor *grown =
+        array_reserve(set->descriptors, &set->descriptor_capacity, set->descriptor_count + 1, sizeof(*grown));
+    uint64_t id = 0;
+    if (!grown) {
+        close(fd);
+        return -ENOMEM;
+    }
+    set->descriptors = grown;
+    set->descriptors[set->descriptor_count++] = (struct event_descriptor){fd, role};
+    return ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0 ? -errno : map_set(&set->roles, id, role);
+}
+
+/* Gives an event its ring: a new one, or that of the first event on this CPU. */
+static int attach_ring(struct event_set *set, struct perf_ring *ring, int *owner_fd, int fd, size_t bytes, struct error *err)
+{
+    if (ring->page)
+        return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, *owner_fd) < 0
+                   ? error_set_errno(err, -errno, "sampling: an event cannot share its CPU's ring")
+                   : 0;
+    int r = perf_ring_map(fd, bytes, ring, err);
+    if (r < 0)
+        return r;
+    if (ring->data_bytes < bytes)
+        log_warning(set->log, "sampling ring of %zu KiB instead of %zu: kernel.perf_event_mlock_kb and ulimit -l allow no more",
+                    ring->data_bytes >> 10, bytes >> 10);
+    *owner_fd = fd;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    return epoll_ctl(set->poll_fd, EPOLL_CTL_ADD, fd, &event) < 0
+               ? error_set_errno(err, -errno, "sampling: cannot wait for events")
+               : 0;
+}
+
+static int add_role(struct event_set *set, struct cpu_rings *cpu, enum perf_event_role role, pid_t tid, struct error *err)
+{
+    int fd = open_event(set, role, tid, cpu->cpu);
+    if (fd == -ENODEV) /* the CPU went offline */
+        return 0;
+    if (fd < 0 && role == EVENT_FAULTS) {
+        set->no_faults = true;
+        log_info(set->log, "page faults are not sampled: %s", strerror(-fd));
+        return 0;
+    }
+    if (fd == -EMFILE)
+        return error_set(err, fd, "sampling needs more descriptors than ulimit -n allows (%zu open already)",
+                         set->descriptor_count);
+    if (fd < 0)
+        return error_set_errno(err, fd, "cannot open a sampling event for task %d on CPU %d", (int)tid, cpu->cpu);
+    int r = remember(set, fd, role);
+    if (r < 0)
+        return error_set_errno(err, r, "sampling: cannot keep an event");
+    if (role == EVENT_SIDEBAND)
+        return attach_ring(set, &cpu->sideband, &cpu->sideband_fd, fd, RING_MAXIMUM / 2, err);
+    return attach_ring(set, &cpu->samples, &cpu->samples_fd, fd, ring_bytes(set), err);
+}
+
+int event_set_add_task(struct event_set *set, pid_t tid, struct error *err)
+{
+    for (size_t i = 0; i < set->cpu_count; i++) {
+        int r = add_role(set, &set->cpus[i], EVENT_SAMPLES, tid, err);
+        if (r == 0 && set->plan.separate_sideband)
+            r = add_role(set, &set->cpus[i], EVENT_SIDEBAND, tid, err);
+        if (r == 0 && !set->no_faults)
+            r = add_role(set, &set->cpus[i], EVENT_FAULTS, tid, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int control(struct event_set *set, unsigned long request)
+{
+    int result = 0;
+    for (size_t i = 0; i < set->descriptor_count; i++) {
+        const struct event_descriptor *descriptor = &set->descriptors[i];
+        if (descriptor->role == EVENT_SIDEBAND)
+            continue;
+        if (ioctl(descriptor->fd, request, 0) < 0)
+            result = -errno;
+    }
+    return result;
+}
+
+int event_set_enable(struct event_set *set)
+{
+    return control(set, PERF_EVENT_IOC_ENABLE);
+}
+
+int event_set_disable(struct event_set *set)
+{
+    return control(set, PERF_EVENT_IOC_DISABLE);
+}
+
+int event_set_poll_fd(const struct event_set *set)
+{
+    return set->poll_fd;
+}
+
+static int hand_over(struct event_set *set, const struct perf_event_header *header,
+                     int (*handle)(void *context, const struct event_record *record), void *context)
+{
+    struct event_record event = {.role = EVENT_SAMPLES, .raw = header, .raw_bytes = header->size};
+    int r = perf_record_decode(&set->plan.layout, header, header->size, &event.record);
+    if (r < 0) {
+        set->bad_records += r == -EBADMSG;
+        return 0;
+    }
+    uint64_t role;
+    if (map_get(&set->roles, event.record.id, &role))
+        event.role = (enum perf_event_role)role;
+    return handle(context, &event);
+}
+
+static int read_ring(struct event_set *set, struct perf_ring *ring,
+                     int (*handle)(void *context, const struct event_record *record), void *context)
+{
+    if (!ring->page)
+        return 0;
+    struct perf_ring_view view = perf_ring_view(ring);
+    const struct perf_event_header *header;
+    uint64_t released = view.tail;
+    int r;
+    while ((r = perf_ring_next(&view, set->scratch, &header)) != 0) {
+        if (r < 0) {
+            set->bad_records++;
+            continue;
+        }
+        r = hand_over(set, header, handle, context);
+        /* Room is given back on the way, so that a long reading doesn't make the kernel drop what comes meanwhile. */
+        if (view.tail - released >= ring->data_bytes / 8) {
+            perf_ring_release(ring, view.tail);
+            released = view.tail;
+        }
+        if (r < 0)
+            break;
+    }
+    perf_ring_release(ring, view.tail);
+    return r < 0 ? r : 0;
+}
+
+int event_set_read(struct event_set *set, int (*handle)(void *context, const struct event_record *record), void *context)
+{
+    /* Edge-triggered: ask once, so that the next wait sleeps until a ring passes its mark again. */
+    struct epoll_event events[64];
+    while (epoll_wait(set->poll_fd, events, 64, 0) == 64)
+        ;
+    for (size_t i = 0; i < set->cpu_count; i++) {
+        int r = read_ring(set, &set->cpus[i].sideband, handle, context);
+        if (r == 0)
+            r = read_ring(set, &set->cpus[i].samples, handle, context);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void event_set_totals(const struct event_set *set, struct event_totals *ret_totals)
+{
+    struct event_totals totals = {.bad_records = set->bad_records};
+    for (size_t i = 0; i < set->descriptor_count; i++) {
+        uint64_t count;
+        if (set->descriptors[i].role != EVENT_FAULTS || read(set->descriptors[i].fd, &count, sizeof(count)) != sizeof(count))
+            continue;
+        totals.faults += count;
+        totals.faults_known = true;
+    }
+    for (size_t i = 0; i < set->cpu_count; i++)
+        totals.ring_bytes += set->cpus[i].samples.data_bytes + set->cpus[i].sideband.data_bytes;
+    *ret_totals = totals;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Records may be lost or arrive a little late, so every transition is accepted from every state and time never runs back. */
+#include "sched.h"
+
+static int64_t running_ns(const struct sched_thread *thread, int64_t time_ns)
+{
+    return thread->state == SCHED_ON_CPU && time_ns > thread->since_ns ? time_ns - thread->since_ns : 0;
+}
+
+void sched_start(struct sched_thread *thread, int64_t time_ns, uint16_t cpu)
+{
+    if (thread->state != SCHED_UNKNOWN)
+        return;
+    thread->state = SCHED_ON_CPU;
+    thread->since_ns = time_ns;
+    thread->cpu = cpu;
+}
+
+void sched_out(struct sched_thread *thread, int64_t time_ns, uint16_t cpu, bool preempted)
+{
+    thread->cpu_ns += running_ns(thread, time_ns);
+    thread->state = SCHED_OFF_CPU;
+    thread->since_ns = time_ns;
+    thread->cpu = cpu;
+    thread->preempted = preempted;
+}
+
+bool sched_in(struct sched_thread *thread, int64_t time_ns, uint16_t cpu, struct sched_span *ret_span)
+{
+    bool was_off = thread->state == SCHED_OFF_CPU && time_ns >= thread->since_ns;
+    if (was_off)
+        *ret_span = (struct sched_span){thread->since_ns, time_ns, thread->cpu, cpu, thread->preempted};
+    /* On the CPU already: its switch-out was lost, and nothing says how long it ran. That time is not counted. */
+    thread->state = SCHED_ON_CPU;
+    thread->since_ns = time_ns;
+    thread->cpu = cpu;
+    return was_off;
+}
+
+void sched_forget(struct sched_thread *thread, int64_t time_ns)
+{
+    thread->cpu_ns = sched_cpu_ns(thread, time_ns);
+    thread->sampled_ns = thread->cpu_ns;
+    thread->state = SCHED_UNKNOWN;
+}
+
+int64_t sched_sample(struct sched_thread *thread, int64_t time_ns, uint16_t cpu)
+{
+    if (thread->state == SCHED_UNKNOWN) {
+        sched_start(thread, time_ns, cpu);
+        return -1;
+    }
+    int64_t now = sched_cpu_ns(thread, time_ns), weight = now - thread->sampled_ns;
+    thread->sampled_ns = now;
+    return weight > 0 ? weight : -1;
+}
+
+int64_t sched_cpu_ns(const struct sched_thread *thread, int64_t time_ns)
+{
+    return thread->cpu_ns + running_ns(thread, time_ns);
+}
+
+int64_t sched_unsampled_ns(const struct sched_thread *thread, int64_t time_ns)
+{
+    return sched_cpu_ns(thread, time_ns) - thread->sampled_ns;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Every backend of the program, and what this machine has for it. */
+#include "backends.h"
+#include "library_probe.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct backend_info backend_infos[] = {
+    {"cpu", "perf", "CPU samples with stacks, context switches, page faults", NULL},
+    {"cuda", "", "CUDA kernels, graphs, copies, API calls, NVTX", "libhprofiler_cuda.so"},
+    {"opencl", "cl", "OpenCL kernels, transfers, event waits, builds", "libhprofiler_opencl.so"},
+    {"openmp", "omp", "OpenMP regions, loops, tasks, barriers, locks", "libhprofiler_ompt.so"},
+    {"rocm", "hip", "HIP kernels, copies, syncs, ROCTX", "libhprofiler_rocm.so"},
+    {"nccl", "", "NCCL and RCCL collectives and point-to-point", "libhprofiler_nccl.so"},
+    {"mpi", "", "MPI communication, RMA, I/O, waits", "libhprofiler_mpi.so"},
+    {"likwid", "hwc", "FLOPS, memory bandwidth, cache rates", "libhprofiler_likwid.so"},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct backend_info *backend_find(const char *name_or_alias)
+{
+    for (const struct backend_info *info = backend_infos; info->name; info++)
+        if (strcmp(info->name, name_or_alias) == 0 || (*info->alias && strcmp(info->alias, name_or_alias) == 0))
+            return info;
+    return NULL;
+}
+
+/* The runtimes that a backend looks into, best first; a program instead of a library where `program` is set. */
+static const struct runtime {
+    const char *backend, *what, *library, *symbol;
+    enum version_call call;
+    bool program;
+} runtimes[] = {
+    {"cuda", "CUDA driver", "libcuda.so.1", "cuDriverGetVersion", VERSION_CUDA, false},
+    {"opencl", "OpenCL loader", "libOpenCL.so.1", NULL, VERSION_NONE, false},
+    {"openmp", "LLVM OpenMP", "libomp.so.5", NULL, VERSION_NONE, false},
+    {"openmp", "LLVM OpenMP", "libomp.so", NULL, VERSION_NONE, false},
+    {"openmp", "Intel OpenMP", "libiomp5.so", NULL, VERSION_NONE, false},
+    {"openmp", "GNU OpenMP (libgomp)", "libgomp.so.1", NULL, VERSION_NONE, false},
+    {"rocm", "HIP runtime", "libamdhip64.so", "hipRuntimeGetVersion", VERSION_HIP, false},
+    {"nccl", "NCCL", "libnccl.so.2", "ncclGetVersion", VERSION_NCCL, false},
+    {"nccl", "RCCL", "librccl.so.1", "ncclGetVersion", VERSION_NCCL, false},
+    {"mpi", "MPI", "libmpi.so.40", "MPI_Get_library_version", VERSION_MPI_TEXT, false},
+    {"mpi", "MPI", "libmpi.so.12", "MPI_Get_library_version", VERSION_MPI_TEXT, false},
+    {"mpi", "MPI", "libmpich.so.12", "MPI_Get_library_version", VERSION_MPI_TEXT, false},
+    {"mpi", "MPI", "libmpi.so", "MPI_Get_library_version", VERSION_MPI_TEXT, false},
+    {"likwid", "likwid-perfctr", "likwid-perfctr", NULL, VERSION_NONE, true},
+};
+
+static const struct {
+    const char *backend, *remedy;
+} remedies[] = {
+    {"cuda", "the NVIDIA driver (libcuda.so.1) on a machine with an NVIDIA GPU"},
+    {"opencl", "sudo apt-get install ocl-icd-libopencl1 and your device's OpenCL driver (pocl-opencl-icd for CPUs)"},
+    {"openmp", "gcc's libgomp1 or LLVM's libomp5; programs bring theirs along"},
+    {"rocm", "AMD ROCm (libamdhip64.so) on a machine with an AMD GPU"},
+    {"nccl", "NCCL 2.23 or later (libnccl2); frameworks bring theirs along"},
+    {"mpi", "sudo apt-get install libopenmpi3 or libmpich12, or load your site's MPI module"},
+    {"likwid", "sudo apt-get install likwid"},
+};
+
+struct detection {
+    const struct machine *machine;
+    struct backend_list *list;
+    bool failed;
+};
+
+static const char *keep(struct detection *detection, const char *text)
+{
+    const char *copy = *text ? arena_strndup(&detection->list->arena, text, strlen(text)) : "";
+    detection->failed |= !copy;
+    return copy ? copy : "";
+}
+
+static bool collector_is_here(const struct machine *machine, const char *library)
+{
+    char path[PATH_MAX + 64];
+    const char *slash = strrchr(machine->program, '/');
+    if (!slash)
+        return false;
+    snprintf(path, sizeof path, "%.*s/../lib/%s", (int)(slash - machine->program), machine->program, library);
+    return access(path, R_OK) == 0;
+}
+
+static void add_way(struct detection *detection, struct backend_status *status, const char *name, struct probe_result probe, const char *also)
+{
+    const char *reason = "";
+    if (probe.counts_zero)
+        reason = "opens but counts nothing";
+    else if (!probe.works)
+        reason = keep(detection, strerror(probe.error));
+    else if (also)
+        reason = also;
+    status->ways[status->way_count++] = (struct backend_way){name, probe.works && !also, reason};
+}
+
+static void detect_cpu(struct detection *detection, struct backend_status *status)
+{
+    const struct machine *machine = detection->machine;
+    char version[160];
+    add_way(detection, status, "cycles", machine->probe.cycles, NULL);
+    add_way(detection, status, "cpu-clock", machine->probe.cpu_clock, NULL);
+    add_way(detection, status, "timers", machine->probe.timers, machine->runtime_library ? NULL : "libhprofiler_runtime.so is not beside the program");
+    status->built = true;
+    for (size_t i = 0; i < status->way_count; i++)
+        status->available |= status->ways[i].works;
+    snprintf(version, sizeof version, "Linux %s", machine->host.kernel);
+    status->version = keep(detection, version);
+    if (!status->available) {
+        status->reason = "no way of sampling works here";
+        status->remedy = "hprofiler doctor says what stands in the way";
+    }
+}
+
+static void detect_runtime(struct detection *detection, struct backend_status *status)
+{
+    char path[PATH_MAX], version[256], text[512];
+    bool found = false;
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes && !found; i++) {
+        const struct runtime *runtime = &runtimes[i];
+        if (strcmp(runtime->backend, status->info->name) != 0)
+            continue;
+        version[0] = '\0';
+        found = runtime->program ? program_find(runtime->library, path, sizeof path)
+                                 : library_probe(runtime->library, runtime->symbol, runtime->call, path, sizeof path, version, sizeof version);
+        if (!found)
+            continue;
+        snprintf(text, sizeof text, "%s%s%s", runtime->call == VERSION_MPI_TEXT && version[0] ? "" : runtime->what, version[0] && runtime->call != VERSION_MPI_TEXT ? " " : "", version);
+        status->version = keep(detection, text);
+        status->where = keep(detection, path);
+    }
+    status->built = collector_is_here(detection->machine, status->info->collector);
+    status->available = status->built && found;
+    if (!status->built) {
+        status->reason = "its collector is not part of this build";
+        return;
+    }
+    if (found)
+        return;
+    status->reason = "no runtime of its kind was found";
+    for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)
+        if (strcmp(remedies[i].backend, status->info->name) == 0)
+            status->remedy = remedies[i].remedy;
+}
+
+int backends_detect(const struct machine *machine, struct backend_list *ret_list)
+{
+    size_t count = sizeof backend_infos / sizeof *backend_infos - 1;
+    memset(ret_list, 0, sizeof *ret_list);
+    arena_init(&ret_list->arena);
+    struct detection detection = {.machine = machine, .list = ret_list};
+    ret_list->items = arena_calloc(&ret_list->arena, count, sizeof *ret_list->items);
+    detection.failed = !ret_list->items;
+    for (size_t i = 0; i < count && !detection.failed; i++) {
+        struct backend_status *status = &ret_list->items[i];
+        *status = (struct backend_status){.info = &backend_infos[i], .version = "", .where = "", .reason = "", .remedy = ""};
+        if (status->info->collector)
+            detect_runtime(&detection, status);
+        else
+            detect_cpu(&detection, status);
+        ret_list->count++;
+    }
+    if (detection.failed) {
+        backend_list_finish(ret_list);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void backend_list_finish(struct backend_list *list)
+{
+    arena_finish(&list->arena);
+    list->items = NULL;
+    list->count = 0;
+}

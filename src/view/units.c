@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers for people. */
+#include "units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+char *format_duration(char *text, size_t size, int64_t duration_ns)
+{
+    const char *sign = duration_ns < 0 ? "-" : "";
+    uint64_t value = duration_ns < 0 ? 0 - (uint64_t)duration_ns : (uint64_t)duration_ns;
+    double number = (double)value;
+    /* The limits keep a rounded number from reaching the next unit: 999.95 us would be "1000.0 us". */
+    if (value == 0)
+        snprintf(text, size, "0");
+    else if (value < 1000)
+        snprintf(text, size, "%s%u ns", sign, (unsigned)value);
+    else if (value < 999950)
+        snprintf(text, size, "%s%.1f us", sign, number / 1e3);
+    else if (value < 999995000)
+        snprintf(text, size, "%s%.2f ms", sign, number / 1e6);
+    else if (value < 99999500000)
+        snprintf(text, size, "%s%.3f s", sign, number / 1e9);
+    else if (value < 3600000000000)
+        snprintf(text, size, "%s%llu m %02llu s", sign, (unsigned long long)(value / 60000000000), (unsigned long long)(value / 1000000000 % 60));
+    else
+        snprintf(text, size, "%s%llu h %02llu m", sign, (unsigned long long)(value / 3600000000000), (unsigned long long)(value / 60000000000 % 60));
+    return text;
+}
+
+char *format_count(char *text, size_t size, uint64_t count)
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
+    size_t used = 0;
+    for (int i = 0; i < length && used + 2 < size; i++) {
+        if (i && (length - i) % 3 == 0)
+            text[used++] = ',';
+        text[used++] = digits[i];
+    }
+    text[used] = '\0';
+    return text;
+}
+
+char *format_bytes(char *text, size_t size, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double number = (double)bytes;
+    size_t unit = 0;
+    while (number >= 1023.95 && unit < sizeof units / sizeof *units - 1) {
+        number /= 1024;
+        unit++;
+    }
+    snprintf(text, size, unit ? "%.1f %s" : "%.0f %s", number, units[unit]);
+    return text;
+}
+
+char *format_percent(char *text, size_t size, double part, double whole)
+{
+    if (whole > 0)
+        snprintf(text, size, "%.1f", 100.0 * part / whole);
+    else
+        text[0] = '\0';
+    return text;
+}
+
+char *format_rate(char *text, size_t size, double per_second)
+{
+    if (per_second < 999.5)
+        snprintf(text, size, per_second < 9.95 ? "%.1f Hz" : "%.0f Hz", per_second);
+    else if (per_second < 999950)
+        snprintf(text, size, per_second < 99950 ? "%.2f kHz" : "%.1f kHz", per_second / 1e3);
+    else
+        snprintf(text, size, "%.2f MHz", per_second / 1e6);
+    return text;
+}
+
+char *format_bar(char *text, size_t size, double part, double whole, unsigned cells, int utf8)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
+    double share = whole > 0 ? part / whole : 0;
+    unsigned left = (unsigned)lround(fmin(fmax(share, 0), 1) * cells * 8);
+    size_t used = 0;
+    text[0] = '\0';
+    while (left) {
+        unsigned step = left < 8 ? left : 8;
+        const char *cell = utf8 ? eighths[step] : step >= 4 ? "#" : "";
+        size_t length = strlen(cell);
+        if (used + length >= size)
+            break;
+        memcpy(text + used, cell, length + 1);
+        used += length;
+        left -= step;
+    }
+    return text;
+}

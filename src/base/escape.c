@@ -38,22 +38,34 @@ size_t utf8_decode(const char *data, size_t length, uint32_t *ret_code)
     return needed;
 }
 
-/* Bytes at the beginning that are printable ASCII, eight at a time. */
-static size_t plain_run(const char *data, size_t length)
+#define EVERY_BYTE(byte) (0x0101010101010101u * (byte))
+
+/* The high bit of each byte that equals `byte`, exact up to the first such byte. */
+static uint64_t bytes_equal(uint64_t word, unsigned char byte)
+{
+    uint64_t zero = word ^ EVERY_BYTE(byte);
+    return (zero - EVERY_BYTE(0x01u)) & ~zero;
+}
+
+/* Bytes at the beginning that are printable ASCII, and for JSON neither quote nor backslash; eight at a time. */
+static size_t plain_run(const char *data, size_t length, bool json)
 {
     size_t index = 0;
     while (length - index >= 8) {
         uint64_t word;
         memcpy(&word, data + index, 8);
-        uint64_t below_space = (word - 0x2020202020202020u) | word; /* high bit: < 0x20 or >= 0x80 */
-        uint64_t delete = word ^ 0x7f7f7f7f7f7f7f7fu;
-        delete = (delete - 0x0101010101010101u) & ~delete;
-        if ((below_space | delete) & 0x8080808080808080u)
+        uint64_t special = (word - EVERY_BYTE(0x20u)) | word | bytes_equal(word, 0x7f); /* < 0x20 or >= 0x7f */
+        if (json)
+            special |= bytes_equal(word, '"') | bytes_equal(word, '\\');
+        if (special & EVERY_BYTE(0x80u))
             break;
         index += 8;
     }
-    while (index < length && data[index] >= 0x20 && data[index] < 0x7f)
-        index++;
+    for (; index < length; index++) {
+        char character = data[index];
+        if (character < 0x20 || character >= 0x7f || (json && (character == '"' || character == '\\')))
+            break;
+    }
     return index;
 }
 
@@ -61,7 +73,7 @@ bool utf8_valid(const char *data, size_t length)
 {
     size_t index = 0;
     while (index < length) {
-        index += plain_run(data + index, length - index);
+        index += plain_run(data + index, length - index, false);
         if (index == length)
             break;
         uint32_t code;
@@ -106,16 +118,11 @@ static const char *json_short(char character)
 
 void text_add_json(struct text *text, const char *data, size_t length)
 {
-    size_t begin = 0, index = 0;
+    size_t index = 0;
     while (index < length) {
-        index += plain_run(data + index, length - index);
-        const char *stop = index > begin ? memchr(data + begin, '"', index - begin) : NULL;
-        const char *slash = index > begin ? memchr(data + begin, '\\', (stop ? (size_t)(stop - data) : index) - begin) : NULL;
-        if (slash)
-            stop = slash;
-        if (stop)
-            index = (size_t)(stop - data);
-        text_add(text, data + begin, index - begin);
+        size_t run = plain_run(data + index, length - index, true);
+        text_add(text, data + index, run);
+        index += run;
         if (index == length)
             break;
         const char *escaped = json_short(data[index]);
@@ -128,7 +135,6 @@ void text_add_json(struct text *text, const char *data, size_t length)
         else
             add_wide(text, data + index, length - index);
         index += taken;
-        begin = index;
     }
 }
 

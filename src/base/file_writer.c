@@ -96,6 +96,8 @@ static int open_path(struct file_writer *writer, const char *path)
     struct stat status;
     bool exists = stat(path, &status) == 0;
     writer->owns_fd = true;
+    if (!*path)
+        return -ENOENT;
     if (exists && S_ISDIR(status.st_mode))
         return -EISDIR;
     if (exists && !S_ISREG(status.st_mode)) {

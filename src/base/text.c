@@ -41,6 +41,8 @@ static bool reserve(struct text *text, size_t length)
         return false;
     }
     text->data = grown;
+    if (text->capacity > maximum) /* so that the fast path above keeps the bound too */
+        text->capacity = maximum + 1;
     return true;
 }
 

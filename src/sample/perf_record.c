@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 enum { BRANCH_BYTES = 24 };
 
@@ -167,7 +168,7 @@ static void decode_mmap(bool second_form, struct cursor *cursor, struct perf_rec
             memcpy(major_minor, identity, sizeof(major_minor));
             memcpy(&map->inode, identity + 8, 8);
             memcpy(&map->inode_generation, identity + 16, 8);
-            map->device = (uint64_t)major_minor[0] << 32 | major_minor[1];
+            map->device = makedev(major_minor[0], major_minor[1]);
         }
     }
     map->path = take_text(cursor);

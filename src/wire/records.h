@@ -254,6 +254,7 @@ struct wire_stack_node {
 /* Nodes first, first + 1, ... (numbers start at 1), `value` of them behind the fixed part. */
 struct wire_stack_nodes {
     struct wire_header header; /* value: count */
+    int64_t time_ns;           /* when they were first seen: picks among JIT code that came and went at one address */
     uint32_t first;
     uint32_t reserved;
 };

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""Signals sent to hprofiler, to the target, to both: who gets them, what the exit status is, and what of the data is left."""
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+# Random moments of killing; the full count takes minutes.
+MOMENTS = int(os.environ.get("HPROFILER_KILL_MOMENTS", "8"))
+
+
+class Live:
+    """A recording under way."""
+
+    def __init__(self, runner, target, options=(), **popen):
+        self.hprofiler, self.trace = runner.hprofiler, runner.directory / "live.hpt"
+        self.sessions = runner.directory / "sessions"
+        self.sessions.mkdir(exist_ok=True)
+        command = [runner.hprofiler, "run", "--no-summary", "--no-ui", "-o", str(self.trace), "--session-dir", str(self.sessions), *options, "--"]
+        self.process = subprocess.Popen(command + [str(word) for word in target], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, cwd=runner.directory, start_new_session=True, **popen)
+
+    def await_line(self, line):
+        assert self.process.stdout.readline() == line + b"\n", self.process.stderr.read1().decode()
+
+    def target_pid(self):
+        """The child of hprofiler that runs the target program."""
+        for _ in range(200):
+            for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+                for child in (task / "children").read_text().split():
+                    if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "target":
+                        return int(child)
+            time.sleep(0.01)
+        pytest.fail("hprofiler has no child that is the target")
+
+    def end(self):
+        stdout, stderr = self.process.communicate(timeout=60)
+        return self.process.returncode, stdout, stderr.decode(errors="replace")
+
+    def session(self):
+        left = list(self.sessions.iterdir())
+        return left[0] if left else None
+
+
+def opens(hprofiler, trace):
+    done = subprocess.run([hprofiler, "query", str(trace), "select count(*) as n, max(time_ns) as last from samples", "--format", "json"],
+                          capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    import json
+    rows = json.loads(done.stdout)
+    return rows[0]["n"]
+
+
+def recovered(live, runner):
+    rescued = runner.directory / "rescued.hpt"
+    done = subprocess.run([live.hprofiler, "recover", str(live.session()), "-o", str(rescued)], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    return rescued
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"])
+def test_signal_to_hprofiler_is_handed_to_the_target(runner, apps, name):
+    """`kill` of the process one started, as job schedulers do it, must not leave the real program running alone."""
+    number = int(getattr(signal, name))
+    live = Live(runner, [apps / "target", "burn", "50", "await", number, "200", "exit", "5"])
+    live.await_line(b"ready")
+    live.process.send_signal(number)
+    status, stdout, stderr = live.end()
+    assert (status, stdout) == (5, b"caught 1\n"), stderr
+    assert opens(live.hprofiler, live.trace) > 10
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
+def test_signal_to_hprofiler_ends_a_target_that_does_not_mind(runner, apps, name):
+    number = int(getattr(signal, name))
+    live = Live(runner, [apps / "target", "say", "ready", "forever"])
+    live.await_line(b"ready")
+    time.sleep(0.3)
+    live.process.send_signal(number)
+    status, _, stderr = live.end()
+    assert status == 128 + number, stderr
+    assert opens(live.hprofiler, live.trace) > 50
+
+
+def test_second_interrupt_while_the_target_ignores_it(runner, apps):
+    """A target that ignores SIGTERM runs on, as without us; the recording goes on with it."""
+    live = Live(runner, [apps / "target", "await", signal.SIGTERM, "800", "burn", "100", "exit", "5"])
+    live.await_line(b"ready")
+    for _ in range(3):
+        live.process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+    status, stdout, stderr = live.end()
+    assert (status, stdout) == (5, b"caught 3\n"), stderr
+    assert opens(live.hprofiler, live.trace) > 30
+
+
+def test_kill_of_the_target(runner, apps):
+    live = Live(runner, [apps / "target", "say", "ready", "forever"])
+    live.await_line(b"ready")
+    time.sleep(0.3)
+    os.kill(live.target_pid(), signal.SIGKILL)
+    status, _, stderr = live.end()
+    assert status == 137, stderr
+    assert opens(live.hprofiler, live.trace) > 50
+
+
+def test_stop_and_continue_of_hprofiler(runner, apps):
+    """While we are stopped the target runs on; what the kernel could not keep is counted, the trace is whole."""
+    live = Live(runner, [apps / "target", "say", "ready", "burn", "1000", "exit", "5"])
+    live.await_line(b"ready")
+    live.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.4)
+    live.process.send_signal(signal.SIGCONT)
+    status, _, stderr = live.end()
+    assert status == 5, stderr
+    assert opens(live.hprofiler, live.trace) > 100
+
+
+def test_kill_of_hprofiler_leaves_the_target_alone_and_the_data_recoverable(runner, apps):
+    done = runner.directory / "done"
+    live = Live(runner, [apps / "target", "say", "ready", "burn", "800", "write-file", done, "64"])
+    live.await_line(b"ready")
+    time.sleep(0.5)
+    live.process.kill()
+    live.process.wait(timeout=10)
+    for _ in range(100):
+        if done.exists() and done.stat().st_size == 64:
+            break
+        time.sleep(0.05)
+    assert done.read_bytes() == b"." * 64
+    assert not live.trace.exists() and live.session()
+    listed = subprocess.run([live.hprofiler, "recover", "--session-dir", str(live.sessions)], capture_output=True, timeout=60)
+    if listed.returncode == 0:
+        assert live.session().name.encode() in listed.stdout
+    assert opens(live.hprofiler, recovered(live, runner)) > 150  # 500 ms less the 250 ms that may be lost, at 999 Hz
+
+
+@pytest.mark.parametrize("whom", ["hprofiler", "both", "target"])
+def test_kill_at_random_moments(runner, apps, whom):
+    """Whatever the moment, an hprofiler trace or a recoverable session is left, or nothing had been recorded yet."""
+    dice = random.Random(f"{whom} {MOMENTS}")
+    for moment in range(MOMENTS):
+        delay_s = dice.uniform(0, 0.6)
+        live = Live(runner, [apps / "target", "crowd", "4", "120", "forever"])
+        time.sleep(delay_s)
+        try:
+            target = live.target_pid() if whom != "hprofiler" and delay_s > 0.1 else None
+            if whom == "target" and target:
+                os.kill(target, signal.SIGKILL)
+            elif whom == "target":
+                os.killpg(live.process.pid, signal.SIGTERM)
+            elif whom == "hprofiler":
+                live.process.kill()
+            else:
+                os.killpg(live.process.pid, signal.SIGKILL)
+            live.process.wait(timeout=20)
+        finally:
+            try:
+                os.killpg(live.process.pid, signal.SIGKILL)  # what is left of the target
+            except ProcessLookupError:
+                pass
+            live.process.communicate()
+        if live.trace.exists():
+            opens(live.hprofiler, live.trace)
+            live.trace.unlink()
+        elif live.session():
+            rescued = recovered(live, runner)
+            count = opens(live.hprofiler, rescued)
+            assert count > (delay_s - 0.45) * 900, f"killed {whom} after {delay_s:.3f} s: {count} samples"
+            rescued.unlink()
+        else:
+            assert delay_s < 0.2, f"nothing is left of a recording of {delay_s:.3f} s"
+        for left in live.sessions.iterdir():
+            subprocess.run(["rm", "-r", str(left)], check=True)

@@ -32,7 +32,8 @@ struct wire_chunk {
     int32_t tid;            /* of the present owner */
     uint32_t thread_serial; /* counts the threads of the process: tids are reused */
     uint8_t context;
-    uint8_t reserved[3];
+    uint8_t abandoned;      /* 1: no writer will come back: the file can go once it is packed */
+    uint8_t reserved[2];
     uint64_t reserved2[2];
 
     uint32_t state;         /* enum wire_chunk_state */

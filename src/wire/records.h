@@ -62,7 +62,8 @@ enum wire_lost_reason {
     WIRE_LOST(NESTED, "signal handlers nested too deep")                                                               \
     WIRE_LOST(TOO_BIG, "record too big")                                                                               \
     WIRE_LOST(IO, "input/output error")                                                                                \
-    WIRE_LOST(TIMER, "sampling timer refused")
+    WIRE_LOST(TIMER, "sampling timer refused") \
+    WIRE_LOST(NO_DESCRIPTOR, "no file descriptor left (RLIMIT_NOFILE)")
     WIRE_LOST_REASONS
 #undef WIRE_LOST
     WIRE_LOST_COUNT
@@ -274,6 +275,11 @@ struct wire_off_cpu {
     int32_t pid, tid;
     uint16_t from_cpu, to_cpu;
     uint32_t reserved;
+};
+
+struct wire_target_maps {
+    struct wire_header header; /* value: bytes of text behind the fixed part */
+    uint64_t time;
 };
 
 #define X(number, enumerator, name, size)                                                                              \

@@ -73,8 +73,9 @@ struct wire_session {
     /* Written by the targets, atomically. */
     uint64_t used_bytes;        /* of all chunks */
     uint32_t announced;         /* grows by one for each file made: tells the recorder to look */
-    uint32_t reserved;
+    uint32_t flags;             /* enum wire_session_flags, by the recorder */
 };
+enum wire_session_flags { WIRE_SESSION_NO_SHARED_MAP = 1 /* targets write with pwrite, as where MAP_SHARED fails (tests) */ };
 
 /*
  * A process' file: this header, then the process log from log_offset on: records appended by any thread without a lock. The

@@ -17,6 +17,7 @@ struct parser {
     int next;         /* argument to look at */
     const char *shown; /* the option as it was typed, for messages */
     int shown_length;
+    char letter[3];    /* the short option within its argument, as "-o" */
     struct error *err;
 };
 
@@ -204,11 +205,11 @@ static int parse_long(struct parser *parser, const char *argument)
 /* One argument of short options: switches may be joined ("-vq"), the first with a value takes the rest. */
 static int parse_short(struct parser *parser, const char *argument)
 {
-    char typed[3] = "-";
+    parser->letter[0] = '-';
+    parser->shown = parser->letter;
+    parser->shown_length = 2;
     for (const char *letter = argument + 1; *letter; letter++) {
-        typed[1] = *letter;
-        parser->shown = typed;
-        parser->shown_length = 2;
+        parser->letter[1] = *letter;
         const struct option_spec *spec = parser->specs;
         while (spec->long_name && spec->short_name != *letter)
             spec++;

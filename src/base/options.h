@@ -31,7 +31,7 @@ struct option_list {
 };
 
 /* What completion may offer for the value. */
-enum option_hint { HINT_NONE, HINT_FILE, HINT_DIRECTORY, HINT_TRACE, HINT_BACKENDS };
+enum option_hint { HINT_NONE, HINT_FILE, HINT_DIRECTORY, HINT_TRACE, HINT_BACKENDS, HINT_FORMATS };
 
 struct option_spec {
     char short_name;           /* 0 = none */

@@ -178,7 +178,7 @@ void thread_pool_for(struct thread_pool *pool, size_t count, void (*job)(void *c
     }
     pthread_mutex_lock(&pool->lock);
     loop.next = pool->loops;
-    pool->loops = &loop;
+    pool->loops = &loop; /* cppcheck-suppress autoVariables ; taken off the list below */
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->lock);
     loop_run(&loop);

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""All tests, stage by stage, each in a build folder of its own below build/check.
+
+  tests/check.py [--list] [STAGE...]
+
+A stage whose tools are missing is skipped with a line that says so. The last line is 'N passed, N failed, N skipped'."""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+WORK = ROOT / "build/check"
+JOBS = str(len(os.sched_getaffinity(0)))
+FUZZ_SECONDS = "20"
+TSAN_TESTS = r"^unit\.(base\.test_thread_pool|base\.test_string_table|wire\.|runtime\.|record\.|sample\.|trace\.)"
+CROSS_TESTS = r"^unit\.(base|wire|runtime|trace|symbol)\."
+
+
+class Skip(Exception):
+    """The stage cannot run here; the text says why."""
+
+
+class Stage:
+    """What a running stage notes down: its log and what it counted."""
+
+    def __init__(self, name):
+        self.name, self.passed, self.failed, self.skipped = name, 0, 0, 0
+        self.log_path = WORK / f"{name}.log"
+        self.log_path.write_text("")
+
+    def say(self, line):
+        print(f"    {line}", flush=True)
+
+    def count(self, passed, failed=0, skipped=0):
+        self.passed, self.failed, self.skipped = self.passed + passed, self.failed + failed, self.skipped + skipped
+
+    def run(self, *command, check=True, **environment):
+        """Runs a command into the log. Returns (exit status, output)."""
+        command = [str(word) for word in command]
+        done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace", env={**os.environ, **environment})
+        with self.log_path.open("a") as log:
+            log.write(f"$ {' '.join(command)}\n{done.stdout}\n")
+        if check and done.returncode:
+            self.count(0, 1)
+            print(done.stdout[-8000:], flush=True)
+            self.say(f"FAILED ({done.returncode}): {' '.join(command)}")
+            raise subprocess.CalledProcessError(done.returncode, command)
+        return done.returncode, done.stdout
+
+    def build(self, *options, targets=("all",), compiler="gcc", **environment):
+        folder = WORK / self.name
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        self.run("cmake", "-S", ROOT, "-B", folder, *generator, f"-DCMAKE_C_COMPILER={compiler}", "-DHP_WERROR=ON", *options,
+                 **environment)
+        self.run("cmake", "--build", folder, "--parallel", JOBS, "--target", *targets)
+        return folder
+
+    def ctest(self, folder, *options, **environment):
+        """Runs CTest; a pytest file counts by its cases."""
+        cases = folder / "pytest-cases"
+        shutil.rmtree(cases, ignore_errors=True)
+        results = folder / "ctest.xml"
+        _, output = self.run("ctest", "--test-dir", folder, "--output-on-failure", "--parallel", JOBS, "--output-junit", results,
+                             *options, check=False, **environment)
+        if not results.exists():
+            self.count(0, 1)
+            print(output[-4000:])
+            return
+        for case in xml.etree.ElementTree.parse(results).getroot().iter("testcase"):
+            self.count_ctest(case, cases / f"{case.get('name')}.xml")
+
+    def count_ctest(self, case, pytest_xml):
+        failed = case.get("status") == "fail" or case.find("failure") is not None
+        skipped = case.get("status") in ("notrun", "disabled") or case.find("skipped") is not None
+        name = case.get("name")
+        if failed:
+            self.say(f"FAILED {name}")
+            print((case.findtext("system-out") or "")[-6000:], flush=True)
+        if pytest_xml.exists():
+            self.count_pytest(pytest_xml, failed)
+        elif skipped:
+            self.count(0, 0, 1)
+            self.say(f"skipped {name}: {last_line(case.findtext('system-out'))}")
+        else:
+            self.count(not failed, failed)
+
+    def count_pytest(self, path, file_failed):
+        failures = 0
+        for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+            skip = case.find("skipped")
+            failed = case.find("failure") is not None or case.find("error") is not None
+            failures += failed
+            self.count(not failed and skip is None, failed, skip is not None)
+            if skip is not None:
+                self.say(f"skipped {path.stem}::{case.get('name')}: {skip.get('message')}")
+        if file_failed and not failures: # it was killed, or collecting failed
+            self.count(0, 1)
+
+
+def last_line(text):
+    lines = (text or "").strip().splitlines()
+    return lines[-1] if lines else "no reason given"
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise Skip(f"{program} is not installed")
+
+
+def stage_gcc(stage):
+    """The build that users get, and every test"""
+    stage.ctest(stage.build())
+
+
+def stage_clang(stage):
+    """A second compiler: build and unit tests"""
+    need("clang")
+    stage.ctest(stage.build(compiler="clang"), "-R", "^(unit|fuzz)\\.")
+
+
+def stage_asan(stage):
+    """Everything under AddressSanitizer and UBSan"""
+    folder = stage.build("-DHP_SANITIZE=address,undefined")
+    stage.ctest(folder, "-E", "^lint\\.", ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1", UBSAN_OPTIONS="print_stacktrace=1",
+                HP_SANITIZED="address")
+
+
+def stage_tsan(stage):
+    """Runtime, record and thread pool under ThreadSanitizer"""
+    folder = stage.build("-DHP_SANITIZE=thread")
+    stage.ctest(folder, "-R", TSAN_TESTS, TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1", HP_SANITIZED="thread")
+
+
+def stage_fuzz(stage):
+    """Each fuzz target for 20 seconds"""
+    need("clang")
+    targets = [path.stem for path in (ROOT / "tests/fuzz").glob("fuzz_*.c")]
+    if not targets:
+        raise Skip("there are no fuzz targets")
+    folder = stage.build("-DHP_FUZZ=ON", targets=targets, compiler="clang")
+    _, output = stage.run(ROOT / "tests/fuzz/run", folder, FUZZ_SECONDS, check=False)
+    for line in output.splitlines():
+        stage.say(line)
+    passed, failed = re.search(r"(\d+) passed, (\d+) failed", output).groups()
+    stage.count(int(passed), int(failed))
+
+
+def file_digest(paths, salt):
+    digest = hashlib.sha256(salt)
+    for path in sorted(paths):
+        digest.update(path.encode() + b"\0" + pathlib.Path(path).read_bytes())
+    return digest.hexdigest()
+
+
+def tidy_queue(folder, cache):
+    """(source, stamp) of each source that changed, or whose headers did, since clang-tidy last passed it."""
+    salt = (ROOT / ".clang-tidy").read_bytes()
+    for entry in json.loads((folder / "compile_commands.json").read_text()):
+        source = pathlib.Path(entry["file"])
+        if "src" not in source.relative_to(ROOT).parts[:1]:
+            continue
+        words = [word for word in entry["command"].split() if re.match(r"-[IDf]|-std", word)]
+        includes = subprocess.run(["clang", "-MM", *[word.replace("\\", "") for word in words], source], capture_output=True,
+                                  text=True, check=True).stdout.replace("\\\n", " ").split(":", 1)[1].split()
+        stamp = cache / file_digest(includes, salt + entry["command"].encode())
+        if not stamp.exists():
+            yield source, stamp
+
+
+def stage_tidy(stage):
+    """clang-tidy on the sources"""
+    need("clang", "clang-tidy")
+    folder, cache = WORK / "clang", WORK / "tidy-passed"
+    if not (folder / "compile_commands.json").exists():
+        raise Skip("the clang stage has not run")
+    cache.mkdir(exist_ok=True)
+    queue, running = list(tidy_queue(folder, cache)), []
+    total = sum(1 for entry in json.loads((folder / "compile_commands.json").read_text()) if "/src/" in entry["file"])
+    stage.count(total - len(queue))
+    while queue or running:
+        while queue and len(running) < int(JOBS):
+            source, stamp = queue.pop()
+            running.append((source, stamp, subprocess.Popen(["clang-tidy", "-p", folder, "--quiet", source], text=True,
+                                                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)))
+        source, stamp, process = running.pop(0)
+        output = process.communicate()[0]
+        stage.count(process.returncode == 0, process.returncode != 0)
+        if process.returncode:
+            print(output[-4000:], flush=True)
+            stage.say(f"FAILED clang-tidy {source.relative_to(ROOT)}")
+        else:
+            stamp.touch()
+
+
+def stage_cppcheck(stage):
+    """cppcheck on the sources"""
+    need("cppcheck")
+    cache = WORK / "cppcheck-cache"
+    cache.mkdir(exist_ok=True)
+    stage.run("cppcheck", "--enable=warning,performance,portability", "--inline-suppr", "--std=c11", "--quiet", "--error-exitcode=1",
+              f"--cppcheck-build-dir={cache}", f"-j{JOBS}", "-I", "src", "-D_GNU_SOURCE", "-DHP_VERSION=\"0\"",
+              f"--suppressions-list={ROOT}/tests/lint/cppcheck.txt", "src")
+    stage.count(1)
+
+
+def stage_aarch64(stage):
+    """Cross build; unit tests under qemu-user"""
+    need("aarch64-linux-gnu-gcc", "qemu-aarch64")
+    sysroot = WORK / "aarch64-sysroot"
+    status, output = stage.run("scripts/aarch64-sysroot", sysroot, check=False)
+    if status:
+        raise Skip(last_line(output))
+    folder = stage.build(f"-DCMAKE_TOOLCHAIN_FILE={ROOT}/cmake/aarch64.cmake", f"-DHP_SYSROOT={sysroot}",
+                         compiler="aarch64-linux-gnu-gcc")
+    stage.ctest(folder, "-R", CROSS_TESTS)
+    status, output = stage.run(sys.executable, "-B", ROOT / "tests/lint/lint_libraries.py", folder / "lib", check=False)
+    stage.count(status == 0, status not in (0, 77), status == 77)
+    if status:
+        stage.say(output.strip())
+
+
+STAGES = {name.removeprefix("stage_"): function for name, function in list(globals().items()) if name.startswith("stage_")}
+
+
+def run_stage(name):
+    stage, begin = Stage(name), time.monotonic()
+    print(f"== {name}: {STAGES[name].__doc__}", flush=True)
+    try:
+        STAGES[name](stage)
+    except Skip as skip:
+        stage.count(0, 0, 1)
+        stage.say(f"skipped: {skip}")
+    except subprocess.CalledProcessError:
+        pass # counted and shown where it happened
+    print(f"   {name}: {stage.passed} passed, {stage.failed} failed, {stage.skipped} skipped, "
+          f"{time.monotonic() - begin:.0f} s ({stage.log_path.relative_to(ROOT)})", flush=True)
+    return stage
+
+
+def main():
+    if "--list" in sys.argv:
+        for name, function in STAGES.items():
+            print(f"{name:9} {function.__doc__}")
+        return
+    wanted = sys.argv[1:] or list(STAGES)
+    unknown = [name for name in wanted if name not in STAGES]
+    if unknown:
+        sys.exit(f"check: there is no stage {unknown[0]}: {' '.join(STAGES)}")
+    WORK.mkdir(parents=True, exist_ok=True)
+    begin = time.monotonic()
+    stages = [run_stage(name) for name in wanted]
+    failed = [stage.name for stage in stages if stage.failed]
+    print(f"check took {time.monotonic() - begin:.0f} s" + (f"; failed: {' '.join(failed)}" if failed else ""))
+    print(f"{sum(stage.passed for stage in stages)} passed, {sum(stage.failed for stage in stages)} failed, "
+          f"{sum(stage.skipped for stage in stages)} skipped", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 const struct backend_info backend_infos[] = {
     {"cpu", "perf", "CPU samples with stacks, context switches, page faults", NULL},
@@ -76,16 +75,6 @@ static const char *keep(struct detection *detection, const char *text)
     return copy ? copy : "";
 }
 
-static bool collector_is_here(const struct machine *machine, const char *library)
-{
-    char path[PATH_MAX + 64];
-    const char *slash = strrchr(machine->program, '/');
-    if (!slash)
-        return false;
-    snprintf(path, sizeof path, "%.*s/../lib/%s", (int)(slash - machine->program), machine->program, library);
-    return access(path, R_OK) == 0;
-}
-
 static void add_way(struct detection *detection, struct backend_status *status, const char *name, struct probe_result probe, const char *also)
 {
     const char *reason = "";
@@ -133,7 +122,7 @@ static void detect_runtime(struct detection *detection, struct backend_status *s
         status->version = keep(detection, text);
         status->where = keep(detection, path);
     }
-    status->built = collector_is_here(detection->machine, status->info->collector);
+    status->built = machine_has_library(detection->machine, status->info->collector);
     status->available = status->built && found;
     if (!status->built) {
         status->reason = "its collector is not part of this build";

@@ -66,17 +66,39 @@ static void read_cpu(const char *root, struct host *host)
     read_hypervisor(root, guest, host);
 }
 
+/* The first namespaces have fixed inode numbers. A process in them is in no container, whatever files lie about: machine
+ * images are made from container images, too. */
+static bool in_first_namespaces(const char *root)
+{
+    static const char *const first[][2] = {{"pid", "pid:[4026531836]"}, {"uts", "uts:[4026531838]"}, {"ipc", "ipc:[4026531839]"}};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        char path[4096], target[64];
+        snprintf(path, sizeof path, "%s/proc/self/ns/%s", root, first[i][0]);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        if (length <= 0)
+            return false;
+        target[length] = '\0';
+        if (strcmp(target, first[i][1]) != 0)
+            return false;
+    }
+    return true;
+}
+
 static void read_container(const char *root, struct host *host)
 {
     char text[4096];
+    if (proc_exists(root, "/.singularity.d")) { /* shares all namespaces but the mount namespace */
+        copy_text(host->container, sizeof host->container, "apptainer");
+        return;
+    }
+    if (in_first_namespaces(root))
+        return;
     if (proc_read_text(root, "/run/systemd/container", host->container, sizeof host->container))
         return;
     if (proc_exists(root, "/.dockerenv")) {
         copy_text(host->container, sizeof host->container, "docker");
     } else if (proc_exists(root, "/run/.containerenv")) {
         copy_text(host->container, sizeof host->container, "podman");
-    } else if (proc_exists(root, "/singularity.d") || proc_exists(root, "/.singularity.d")) {
-        copy_text(host->container, sizeof host->container, "apptainer");
     } else if (proc_read_text(root, "/proc/1/cgroup", text, sizeof text)) {
         static const char *const names[] = {"kubepods", "docker", "lxc", "libpod", "containerd"};
         for (size_t i = 0; i < sizeof names / sizeof *names && !host->container[0]; i++)

@@ -124,17 +124,24 @@ static bool proc_hides_processes(const char *root)
     return false;
 }
 
+bool machine_has_library(const struct machine *machine, const char *library)
+{
+    static const char *const places[] = {"/../lib", "/../lib/hprofiler", ""};
+    char path[PATH_MAX + 128];
+    const char *slash = strrchr(machine->program, '/');
+    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, "%.*s%s/%s", (int)(slash - machine->program), machine->program, places[i], library);
+        if (access(path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void read_program(struct machine *machine)
 {
-    char library[PATH_MAX + 64];
     ssize_t length = readlink("/proc/self/exe", machine->program, sizeof machine->program - 1);
     machine->program[length > 0 ? length : 0] = '\0';
-    const char *slash = strrchr(machine->program, '/');
-    if (!slash)
-        return;
-    int directory = (int)(slash - machine->program);
-    snprintf(library, sizeof library, "%.*s/../lib/libhprofiler_runtime.so", directory, machine->program);
-    machine->runtime_library = access(library, R_OK) == 0;
+    machine->runtime_library = machine_has_library(machine, "libhprofiler_runtime.so");
 }
 
 void machine_read(const char *root, const char *session_parent, struct machine *ret_machine)

@@ -34,6 +34,9 @@ struct machine {
 };
 
 /* root is "" but in tests; session_parent NULL = $TMPDIR or /tmp. Probes run on the live kernel whatever root says. */
+/* True if a library of ours is in one of the places where the recorder looks: ../lib, ../lib/hprofiler, or beside the program. */
+bool machine_has_library(const struct machine *machine, const char *library);
+
 void machine_read(const char *root, const char *session_parent, struct machine *ret_machine);
 
 #endif

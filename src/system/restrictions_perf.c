@@ -148,14 +148,9 @@ void check_pmu(struct judge *judge, struct restriction *ret)
     const struct probe_result *cycles = &machine->probe.cycles;
     if (cycles->works) {
         struct setting watchdog = machine->settings.nmi_watchdog;
-        ret->found = "cycles were tried and count";
-        if (watchdog.known && watchdog.value > 0) {
-            ret->found = "cycles count; the NMI watchdog holds one counter";
-            ret->state = RESTRICTION_LIMITED;
-            ret->cost = "one hardware counter less for groups of events";
-            ret->who = "root of this machine";
-            ret->remedy = "sudo sysctl kernel.nmi_watchdog=0";
-        }
+        ret->found = watchdog.known && watchdog.value > 0
+                         ? "cycles were tried and count; the NMI watchdog holds one counter (sudo sysctl kernel.nmi_watchdog=0 frees it)"
+                         : "cycles were tried and count";
         return;
     }
     ret->state = RESTRICTION_LIMITED;

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* `export`: a trace in the format of another tool. */
+#include "commands.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "formats/format.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct export_values {
+    struct common_values common;
+    const char *to, *output, *window, *where;
+};
+
+static const struct option_spec options[] = {
+    {.long_name = "to", .kind = OPTION_STRING, .offset = offsetof(struct export_values, to), .value_name = "FORMAT", .hint = HINT_FORMATS,
+     .help = "the format [by the ending of FILE]"},
+    {.short_name = 'o', .long_name = "output", .kind = OPTION_STRING, .offset = offsetof(struct export_values, output), .value_name = "FILE",
+     .hint = HINT_FILE, .help = "where to write; - is stdout [-]"},
+    {.long_name = "window", .kind = OPTION_STRING, .offset = offsetof(struct export_values, window), .value_name = "FROM:TO",
+     .help = "only what overlaps this time, counted from the trace's start, e.g. 1.5:2 or 250ms:; each side may be left out"},
+    {.long_name = "where", .kind = OPTION_STRING, .offset = offsetof(struct export_values, where), .value_name = "FILTER",
+     .help = "only what matches: key=glob terms joined by commas, e.g. thread=worker*,kind=barrier"},
+    OPTION_HELP,
+    OPTION_END,
+};
+
+static int parse_side(const char *text, size_t length, int64_t otherwise, int64_t *ret_ns)
+{
+    char copy[64];
+    uint64_t value;
+    *ret_ns = otherwise;
+    if (!length)
+        return 0;
+    if (length >= sizeof copy)
+        return -EINVAL;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    int result = parse_duration(copy, &value);
+    if (result < 0 || value > INT64_MAX)
+        return -EINVAL;
+    *ret_ns = (int64_t)value;
+    return 0;
+}
+
+static int parse_window(const char *text, struct format_write_options *write, struct error *err)
+{
+    const char *colon = strchr(text, ':');
+    if (!colon || strchr(colon + 1, ':') || parse_side(text, (size_t)(colon - text), INT64_MIN, &write->window_begin_ns) < 0 ||
+        parse_side(colon + 1, strlen(colon + 1), INT64_MAX, &write->window_end_ns) < 0)
+        return error_set(err, -EINVAL, "--window needs FROM:TO, such as 1.5:2, 250ms:1s or :10, not '%s'", text);
+    if (write->window_begin_ns > write->window_end_ns)
+        return error_set(err, -EINVAL, "--window '%s' ends before it begins", text);
+    write->has_window = true;
+    return 0;
+}
+
+static void writable_names(char *names, size_t size)
+{
+    names[0] = '\0';
+    for (size_t i = 0; trace_formats[i]; i++) {
+        size_t used = strlen(names);
+        if (trace_formats[i]->write)
+            snprintf(names + used, size - used, "%s%s", used ? ", " : "", trace_formats[i]->name);
+    }
+}
+
+static int pick_format(const struct export_values *values, const struct trace_format **ret_format, struct error *err)
+{
+    char names[256];
+    const struct trace_format *format = values->to ? trace_format_find(values->to) : NULL;
+    if (!values->to && values->output && strcmp(values->output, "-") != 0)
+        format = trace_format_for_path(values->output);
+    if (format && format->write) {
+        *ret_format = format;
+        return 0;
+    }
+    writable_names(names, sizeof names);
+    if (values->to)
+        return error_set(err, -EINVAL, "there is no format '%s' to export to: use one of %s", values->to, names);
+    return error_set(err, -EINVAL, "which format? --to one of %s, or -o FILE with a known ending", names);
+}
+
+static int export(const void *values, const struct invocation *invocation, struct error *err)
+{
+    const struct export_values *export_values = values;
+    const struct trace_format *format = NULL;
+    struct format_write_options write = {.progress = invocation->progress, .log = invocation->log};
+    CLEANUP(trace_filter_destroyp) struct trace_filter *filter = NULL;
+    CLEANUP(trace_unrefp) struct trace *trace = NULL;
+    const char *path = export_values->output ? export_values->output : "-";
+    int result = pick_format(export_values, &format, err);
+    if (result == 0 && export_values->window)
+        result = parse_window(export_values->window, &write, err);
+    if (result == 0 && export_values->where)
+        result = trace_filter_compile(export_values->where, &filter, err);
+    if (result < 0)
+        return result;
+    if (strcmp(path, "-") == 0 && strcmp(format->name, "native") == 0 && isatty(STDOUT_FILENO))
+        return error_set(err, -EINVAL, "a native trace is binary: name a file with -o FILE");
+    result = trace_open(invocation->operands[0], invocation->progress, invocation->log, &trace, err);
+    if (result < 0)
+        return result;
+    write.where = filter;
+    return format->write(trace, &write, path, err);
+}
+
+static void details(struct text *out)
+{
+    text_add_string(out, "Formats (--to, or the ending of FILE):\n");
+    for (size_t i = 0; trace_formats[i]; i++)
+        if (trace_formats[i]->write)
+            text_addf(out, "  %-16s %-18s %s\n", trace_formats[i]->name, trace_formats[i]->extension ? trace_formats[i]->extension : "",
+                      trace_formats[i]->summary);
+}
+
+static const char *const operands[] = {"TRACE", NULL};
+
+const struct command command_export = {
+    .name = "export",
+    .summary = "write a trace in the format of another tool",
+    .usage = "TRACE --to FORMAT [-o FILE] [options]",
+    .description = "Reads TRACE, whatever format it has, and writes it, or the part that --window and --where pick, in another format.",
+    .examples = "hprofiler export app.hprofiler.json --to flamegraph-html -o app.html\n    a flame graph for the browser\n"
+                "hprofiler export app.hpt --to speedscope -o app.speedscope.json\n    for https://www.speedscope.app\n"
+                "hprofiler export app.hpt --to folded --where thread=worker* | flamegraph.pl > app.svg\n    stacks of some threads, for other tools\n",
+    .details = details,
+    .options = options,
+    .values_size = sizeof(struct export_values),
+    .minimum_operands = 1,
+    .maximum_operands = 1,
+    .operand_names = operands,
+    .operand_hint = HINT_TRACE,
+    .run = export,
+};

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* `run`: profile a program from its start to its end. */
+#include "commands.h"
+#include "recording.h"
+
+#include "formats/format.h"
+#include "system/backends.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+struct run_values {
+    struct recording_values recording;
+    const char *backends;
+};
+
+static const struct option_spec options[] = {
+    {.short_name = 'b', .long_name = "backend", .kind = OPTION_STRING, .offset = offsetof(struct run_values, backends), .value_name = "LIST",
+     .hint = HINT_BACKENDS, .help = "what to trace: names separated by commas, or auto: all that can apply [auto]"},
+    OPTION_OUTPUT,
+    OPTION_SUMMARY,
+    OPTION_TOP,
+    OPTION_FORMAT,
+    RECORDING_OPTIONS,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+static void preset(void *values)
+{
+    struct run_values *run = values;
+    recording_preset(values);
+    run->backends = "auto";
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Names are checked here, so that a typing error is found before anything starts. */
+static int check_backends(const char *list, struct error *err)
+{
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+        char name[32];
+        size_t length = strcspn(at, ",");
+        if (length >= sizeof name)
+            length = sizeof name - 1;
+        memcpy(name, at, length);
+        name[length] = '\0';
+        if (strcmp(name, "auto") != 0 && !backend_find(name))
+            return error_set(err, -EINVAL, "there is no backend '%s': `hprofiler backends` lists them", name);
+    }
+    return *list ? 0 : error_set(err, -EINVAL, "--backend needs at least one name, or auto");
+}
+
+static int cannot_run(const char *program, int reason, struct error *err)
+{
+    bool missing = reason == ENOENT || reason == ENOTDIR;
+    error_set(err, -reason, "cannot run '%s': %s%s", program, strerror(reason),
+              missing ? "; is it in PATH, or ./ missing in front?" : reason == EACCES ? "; is it executable?" : "");
+    return missing ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+static int exit_status(int wait_status)
+{
+    if (WIFEXITED(wait_status))
+        return WEXITSTATUS(wait_status);
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : EXIT_PROFILER_FAILED;
+}
+
+static int run(const void *values, const struct invocation *invocation, struct error *err)
+{
+    const struct run_values *run_values = values;
+    const struct recording_values *recording = &run_values->recording;
+    struct record_options record;
+    struct record_result result = {.wait_status = -1};
+    struct output_file file;
+    int code = check_backends(run_values->backends, err);
+    if (code == 0)
+        code = recording_fill_options(recording, invocation->log, &record, err);
+    if (code == 0)
+        code = output_file_prepare(recording->output, base_name(invocation->target[0]), &file, err);
+    if (code < 0)
+        return code;
+    record.backends = run_values->backends;
+    code = record_run(&record, invocation->target, &result, err);
+    if (result.exec_errno) {
+        code = cannot_run(invocation->target[0], result.exec_errno, err);
+        log_write(invocation->log, LOG_INFO, "%s", err->text);
+        return code;
+    }
+    if (code < 0)
+        return code;
+    struct finish_options finish = {.session_directory = result.session_directory, .file = &file, .summary = recording->summary == 1, .top = recording->top};
+    code = recording_finish(&finish, invocation, err);
+    return code < 0 ? code : exit_status(result.wait_status);
+}
+
+static const char *const no_operands[] = {NULL};
+
+static void details(struct text *out)
+{
+    text_add_string(out, "Backends (--backend):\n");
+    for (const struct backend_info *info = backend_infos; info->name; info++)
+        text_addf(out, "  %-8s %-6s %s\n", info->name, info->alias, info->traces);
+    text_add_string(out, "  `hprofiler backends` says which of them this build and this machine have.\n\nEndings of FILE (--output):\n");
+    for (size_t i = 0; trace_formats[i]; i++)
+        if (trace_formats[i]->write && trace_formats[i]->extension)
+            text_addf(out, "  %-20s %s\n", trace_formats[i]->extension, trace_formats[i]->summary);
+}
+
+const struct command command_run = {
+    .name = "run",
+    .summary = "profile a program, write the trace, print the summary",
+    .usage = "[options] -- COMMAND [ARGUMENTS]",
+    .description =
+        "Runs COMMAND with its arguments and samples it and everything that it starts, until it ends. Then the trace is written and the "
+        "summary printed. Options stand before \"--\".\n\n"
+        "The target's stdin, stdout, stderr, working directory and exit status are its own. Ctrl-C reaches it once; what was recorded by "
+        "then is kept. The summary goes to stdout behind what the target printed there: in a pipeline give --no-summary.\n\n"
+        "Sampling uses hardware cycles where the machine has them, else the kernel's cpu-clock, else timers in the target; each step down "
+        "is said in one line. Without --perf-callgraph only the function that ran is known, not its callers.",
+    .examples = "hprofiler run -- ./solver input.dat\n    where the time goes, by function\n"
+                "hprofiler run --perf-callgraph dwarf -o solver.hpt -- ./solver input.dat\n    with callers; a native trace\n"
+                "hprofiler run --no-summary -- gen | hprofiler run --no-summary -- sort\n    two programs of a pipeline\n"
+                "hprofiler run --buffer-limit 64M --session-dir /var/tmp -- ./server\n    the newest 64 MiB of a long run\n",
+    .details = details,
+    .options = options,
+    .values_size = sizeof(struct run_values),
+    .preset = preset,
+    .operand_names = no_operands,
+    .takes_target = true,
+    .failed_status = EXIT_PROFILER_FAILED,
+    .run = run,
+};

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* From a session to a trace and its summary; the options of recording. */
+#include "recording.h"
+
+#include "base/file.h"
+#include "print_summary.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STACK_COPY_DEFAULT 16384
+#define STACK_COPY_MAXIMUM 65528 /* the kernel's limit */
+
+void recording_preset(void *values)
+{
+    struct recording_values *recording = values;
+    recording->summary = 1;
+    recording->frequency_hz = 999;
+    recording->top = 15;
+}
+
+static int parse_callgraph(const char *text, struct record_options *options, struct error *err)
+{
+    uint64_t bytes = STACK_COPY_DEFAULT;
+    if (!text) {
+        options->callgraph = CALLGRAPH_NONE;
+    } else if (strcmp(text, "fp") == 0) {
+        options->callgraph = CALLGRAPH_FP;
+    } else if (strcmp(text, "lbr") == 0) {
+        options->callgraph = CALLGRAPH_LBR;
+    } else if (strncmp(text, "dwarf", 5) == 0 && (!text[5] || text[5] == ',')) {
+        options->callgraph = CALLGRAPH_DWARF;
+        if (text[5] && (parse_size(text + 6, &bytes) < 0 || bytes < 512 || bytes > STACK_COPY_MAXIMUM))
+            return error_set(err, -EINVAL, "--perf-callgraph dwarf,BYTES needs a size from 512 to %d, not '%s'", STACK_COPY_MAXIMUM, text + 6);
+        options->stack_copy_bytes = (size_t)bytes & ~(size_t)7;
+    } else {
+        return error_set(err, -EINVAL, "--perf-callgraph: '%s' is none of fp, dwarf, dwarf,BYTES, lbr", text);
+    }
+    return 0;
+}
+
+int recording_fill_options(const struct recording_values *values, const struct log *log, struct record_options *ret_options, struct error *err)
+{
+    *ret_options = (struct record_options){
+        .frequency_hz = (unsigned)values->frequency_hz,
+        .buffer_limit_bytes = values->buffer_limit_bytes,
+        .delay_ns = values->delay_ns,
+        .duration_ns = values->duration_ns,
+        .session_parent = values->session_parent,
+        .log = log,
+    };
+    return parse_callgraph(values->callgraph, ret_options, err);
+}
+
+/* --- the output file ----------------------------------------------------------------------------------------------- */
+
+static int unknown_ending(const char *path, struct error *err)
+{
+    char endings[256] = "";
+    for (size_t i = 0; trace_formats[i]; i++) {
+        if (!trace_formats[i]->write || !trace_formats[i]->extension)
+            continue;
+        size_t used = strlen(endings);
+        snprintf(endings + used, sizeof endings - used, "%s%s", used ? ", " : "", trace_formats[i]->extension);
+    }
+    return error_set(err, -EINVAL, "the ending of '%s' names no format: use one of %s", path, endings);
+}
+
+/* A file is really made there: read-only mounts, quotas and rights all show. */
+static int try_directory(const char *path)
+{
+    char directory[4096], probe[4200];
+    const char *slash = strrchr(path, '/');
+    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - path) + (slash == path) : 1, slash ? path : ".");
+    int fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+        snprintf(probe, sizeof probe, "%s/.hprofiler-XXXXXX", directory);
+        fd = mkostemp(probe, O_CLOEXEC);
+        if (fd >= 0)
+            unlink(probe);
+    }
+    if (fd < 0)
+        return -errno;
+    close(fd);
+    return 0;
+}
+
+int output_file_prepare(const char *output, const char *name, struct output_file *ret_file, struct error *err)
+{
+    struct stat info;
+    int length = output ? snprintf(ret_file->path, sizeof ret_file->path, "%s", output)
+                        : snprintf(ret_file->path, sizeof ret_file->path, "%s.hprofiler.json", name);
+    if (length < 0 || (size_t)length >= sizeof ret_file->path)
+        return error_set(err, -ENAMETOOLONG, "the name of the trace file is too long: choose one with -o FILE");
+    ret_file->format = trace_format_for_path(ret_file->path);
+    if (!ret_file->format || !ret_file->format->write)
+        return unknown_ending(ret_file->path, err);
+    int result = 0;
+    if (stat(ret_file->path, &info) == 0) {
+        if (S_ISDIR(info.st_mode))
+            result = -EISDIR;
+        else if (access(ret_file->path, W_OK) < 0)
+            result = -errno;
+    }
+    if (result == 0)
+        result = try_directory(ret_file->path);
+    if (result < 0)
+        return error_set(err, result, "the trace can't be written to '%s': %s; nothing was run. Choose another place with -o FILE",
+                         ret_file->path, strerror(-result));
+    return 0;
+}
+
+/* --- finishing ----------------------------------------------------------------------------------------------------- */
+
+/* Said by the signal handler, which may do no more than write: made before the signals are caught. */
+static char farewell[8192];
+
+static void leave_session(int signal_number)
+{
+    ssize_t written = write(STDERR_FILENO, farewell, strlen(farewell));
+    (void)written;
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+static void catch_interrupts(const char *directory, bool on)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    snprintf(farewell, sizeof farewell, "\nhprofiler: interrupted while the trace was made; what was recorded is kept: hprofiler recover %s\n", directory);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction action = {.sa_handler = on ? leave_session : SIG_DFL, .sa_flags = SA_RESETHAND}, old;
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    }
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int write_trace(const struct trace *trace, const struct finish_options *options, const struct invocation *invocation,
+                       struct output_file *file, struct error *err)
+{
+    if (options->file) {
+        *file = *options->file;
+    } else {
+        uint32_t count;
+        const struct trace_process *processes = trace_processes(trace, &count);
+        const char *name = count ? base_name(trace_text(trace, processes[0].command)) : "";
+        int result = output_file_prepare(NULL, *name ? name : "recovered", file, err);
+        if (result < 0)
+            return result;
+    }
+    struct format_write_options write_options = {.progress = invocation->progress, .log = invocation->log};
+    return file->format->write(trace, &write_options, file->path, err);
+}
+
+static int keep_session(const char *directory, struct error *err)
+{
+    char text[sizeof err->text];
+    memcpy(text, err->text, sizeof text);
+    return error_set(err, err->code, "%.300s\nhprofiler: what was recorded is kept; go on with: hprofiler recover %s -o FILE", text, directory);
+}
+
+int recording_finish(const struct finish_options *options, const struct invocation *invocation, struct error *err)
+{
+    CLEANUP(trace_unrefp) struct trace *trace = NULL;
+    struct output_file file;
+    struct merge_options merge = {.keep_session = true, .progress = invocation->progress, .log = invocation->log};
+    catch_interrupts(options->session_directory, true);
+    int result = session_merge(options->session_directory, &merge, &trace, err);
+    if (result == 0)
+        result = write_trace(trace, options, invocation, &file, err);
+    if (result < 0) {
+        catch_interrupts(options->session_directory, false);
+        return keep_session(options->session_directory, err);
+    }
+    output_progress_clear();
+    if (!options->keep_session) {
+        struct error ignored = ERROR_INIT;
+        if (session_remove(options->session_directory, &ignored) < 0)
+            log_warning(invocation->log, "the session directory stays: %s", ignored.text);
+    }
+    catch_interrupts(options->session_directory, false);
+    log_info(invocation->log, "trace written to %s", file.path);
+    if (!options->summary)
+        return 0;
+    struct summary_options print = {.top = options->top, .trace_path = file.path};
+    return print_summary(trace, &print, invocation, err);
+}

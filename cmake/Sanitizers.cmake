@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# HP_SANITIZE instruments everything of ours but the in-target libraries: they run in programs that were not built with a
-# sanitizer, where its runtime cannot be loaded late. HP_FUZZ (clang) instruments for libFuzzer, with ASan and UBSan.
+# HP_SANITIZE instruments everything of ours but the in-target libraries (hp_guest takes them out): they run in programs
+# that were not built with a sanitizer, where its runtime cannot be loaded late. HP_FUZZ (clang) instruments for libFuzzer, with ASan and UBSan.
 set(HP_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
 option(HP_FUZZ "Build the fuzz targets of tests/fuzz for libFuzzer (needs clang)" OFF)
 if(HP_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
@@ -15,11 +15,3 @@ if(hp_sanitizers)
   add_compile_options(-fsanitize=${hp_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${hp_sanitizers})
 endif()
-
-# Takes a guest (a shared in-target library, a target program of the tests) out of the instrumentation.
-function(hp_no_sanitizers target)
-  if(hp_sanitizers)
-    target_compile_options(${target} PRIVATE -fno-sanitize=all)
-    target_link_options(${target} PRIVATE -fno-sanitize=all)
-  endif()
-endfunction()

@@ -47,6 +47,23 @@ int address_map_remove(struct address_map *map, uint64_t start, uint64_t length)
 /* Reads /proc/PID/maps (attach, or mmap records lost). */
 int address_map_load(struct address_map *map, struct error *err);
 
+/*
+ * Threads: one thread changes a map, any may look things up in it meanwhile; a lookup sees the map before or after a change,
+ * never half of one. Who needs the map of one moment (a sample that waits for its turn) takes a snapshot: a few dozen bytes
+ * that share the mappings until the live map changes. It never changes itself; address_map_destroy frees it, in any thread.
+ */
+int address_map_snapshot(const struct address_map *map, struct address_map **ret_snapshot);
+/* Differs whenever the mappings differ; equal for maps that share their mappings. */
+uint64_t address_map_generation(const struct address_map *map);
+pid_t address_map_pid(const struct address_map *map);
+
+/* What is mapped, in ascending order: false when index is past the end. For writing a map down; not for lookups. */
+struct mapping_view {
+    uint64_t start, length, file_offset;
+    struct module *module;
+};
+bool address_map_at(const struct address_map *map, size_t index, struct mapping_view *ret_mapping);
+
 struct module_place {
     struct module *module;
     uint64_t address; /* in the module as its ELF file has it (st_value space); for JIT and kernel: the run-time address */
@@ -62,6 +79,9 @@ const char *module_path(const struct module *module);
 /* Lower-case hex, "" when the file has none. Opens the file if need be. */
 const char *module_build_id(struct module *module);
 bool module_is_deleted(const struct module *module);
+/* A descriptor of its file, which stays the module's; -1 when it has none. */
+int module_file(struct module *module);
+pid_t module_owner(const struct module *module); /* a process that maps it */
 
 /*
  * A module known from a recording only (path, build id): found again on this machine by path if the build id agrees, else

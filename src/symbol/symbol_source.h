@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything that knows names for one module: symbol tables, debug info, JIT maps. Single-threaded. For src/symbol only. */
+#ifndef HP_SYMBOL_SYMBOL_SOURCE_H
+#define HP_SYMBOL_SYMBOL_SOURCE_H
+
+#include "symbolizer.h"
+
+struct symbol_source;
+
+/* options must outlive the source. */
+int symbol_source_open(struct module *module, const struct symbolizer_options *options, struct symbol_source **ret_source);
+void symbol_source_destroy(struct symbol_source *source);
+/* As symbolizer_resolve, but 0 when nothing is known. */
+size_t symbol_source_resolve(struct symbol_source *source, uint64_t address, pid_t pid, int64_t time_ns,
+                             struct symbol_frame *frames, size_t capacity);
+const char *symbol_source_problem(const struct symbol_source *source);
+
+#endif

@@ -119,8 +119,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s [SCALE]   1 to 1000, default 4: about two seconds on two CPUs\n", argv[0]);
         return 2;
     }
-    struct queens_task solvers[2] = {{10, 9 * scale, {.name = "place_queens"}}, {10, 9 * scale, {.name = "place_queens"}}};
-    struct paint_task painter = {90 * scale, {.name = "image_smooth"}};
+    struct queens_task solvers[2] = {{10, 30 * scale, {.name = "place_queens"}}, {10, 30 * scale, {.name = "place_queens"}}};
+    struct paint_task painter = {150 * scale, {.name = "image_smooth"}};
     pthread_t threads[3];
     if (pthread_create(&threads[0], NULL, solve_queens, &solvers[0]) || pthread_create(&threads[1], NULL, solve_queens, &solvers[1]) ||
         pthread_create(&threads[2], NULL, paint, &painter)) {

@@ -308,11 +308,16 @@ void event_set_totals(const struct event_set *set, struct event_totals *ret_tota
 {
     struct event_totals totals = {.bad_records = set->bad_records};
     for (size_t i = 0; i < set->descriptor_count; i++) {
-        uint64_t count;
-        if (set->descriptors[i].role != EVENT_FAULTS || read(set->descriptors[i].fd, &count, sizeof(count)) != sizeof(count))
-            continue;
-        totals.faults += count;
-        totals.faults_known = true;
+        uint64_t values[2] = {0}; /* the count, and what was lost for want of room */
+        ssize_t got = read(set->descriptors[i].fd, values, sizeof(values));
+        if (set->descriptors[i].role == EVENT_FAULTS && got >= 8) {
+            totals.faults += values[0];
+            totals.faults_known = true;
+        }
+        if (set->descriptors[i].role == EVENT_SAMPLES && got == 16) {
+            totals.lost_samples += values[1];
+            totals.lost_known = true;
+        }
     }
     for (size_t i = 0; i < set->cpu_count; i++)
         totals.ring_bytes += set->cpus[i].samples.data_bytes + set->cpus[i].sideband.data_bytes;

@@ -36,6 +36,8 @@ int event_set_read(struct event_set *set, int (*handle)(void *context, const str
 struct event_totals {
     uint64_t faults;             /* page faults of all followed tasks, exact */
     bool faults_known;
+    uint64_t lost_samples;       /* exact where the kernel counts them (6.0 on) */
+    bool lost_known;
     uint64_t bad_records;        /* bytes in a ring that were no record */
     uint64_t ring_bytes;         /* of all rings together */
 };

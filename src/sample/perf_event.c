@@ -29,7 +29,10 @@
 #define USER_REGISTERS 0
 #endif
 
-enum { FAULT_FREQUENCY_HZ = 97 };
+enum {
+    FAULT_FREQUENCY_HZ = 97,
+    FORMAT_LOST = 1 << 4, /* PERF_FORMAT_LOST, which kernel headers before 6.0 do not have */
+};
 
 long perf_sysctl(const char *name)
 {
@@ -135,9 +138,15 @@ int perf_event_open_planned(const struct sampling_plan *plan, enum perf_event_ro
     set_role(plan, role, cpu, &attr);
     set_start(plan, role, &attr);
     attr.inherit = inherit;
+    attr.read_format = FORMAT_LOST;
     bool copies = attr.sample_type & PERF_SAMPLE_STACK_USER;
     attr.wakeup_watermark = role == EVENT_SAMPLES && copies ? 1 << 20 : 1 << 17;
-    return open_attr(&attr, pid, cpu);
+    int fd = open_attr(&attr, pid, cpu);
+    if (fd == -EINVAL) { /* before 6.0 the kernel did not count losses by event */
+        attr.read_format = 0;
+        fd = open_attr(&attr, pid, cpu);
+    }
+    return fd;
 }
 
 static void set_layout(struct sampling_plan *plan)

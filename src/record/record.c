@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* One recording, start to finish: session, plan, target, loop, the last round. */
+#include "record.h"
+
+#include "attach.h"
+#include "backend_list.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "launch.h"
+#include "overhead.h"
+#include "record_loop.h"
+#include "record_timers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What record_run and record_attach have in common. */
+struct recorder {
+    const struct record_options *options;
+    struct session *session;
+    struct recording recording;
+    struct sampler *sampler;
+    bool use_timers;  /* the kernel refuses sampling: the target samples itself */
+    int64_t cpu_begin_ns;
+};
+
+static void recorder_finish(struct recorder *recorder)
+{
+    sampler_destroy(recorder->sampler);
+    session_destroy(recorder->session);
+}
+
+static enum sampling_stack sampling_stack_of(enum callgraph callgraph)
+{
+    switch (callgraph) {
+    case CALLGRAPH_FP:
+        return SAMPLING_STACK_FP;
+    case CALLGRAPH_DWARF:
+        return SAMPLING_STACK_DWARF;
+    case CALLGRAPH_LBR:
+        return SAMPLING_STACK_LBR;
+    default:
+        return SAMPLING_STACK_NONE;
+    }
+}
+
+/* Asks the kernel for a plan; without one, timers in the target where a target can have them. */
+static int plan_sampling(struct recorder *recorder, bool attach, struct error *err)
+{
+    const struct record_options *options = recorder->options;
+    struct recording *recording = &recorder->recording;
+    if (!options->frequency_hz || !backend_list_has(options->backends, "cpu"))
+        return 0;
+    const struct sampling_request request = {
+        .frequency_hz = options->frequency_hz,
+        .stack = sampling_stack_of(options->callgraph),
+        .stack_copy_bytes = options->stack_copy_bytes < UINT32_MAX ? (uint32_t)options->stack_copy_bytes : UINT32_MAX,
+        .enable_on_exec = !attach,
+        .start_disabled = options->delay_ns > 0,
+    };
+    struct error refusal = ERROR_INIT;
+    int r = sampling_plan_make(&request, options->log, &recording->plan, &refusal);
+    if (r == 0)
+        return 1;
+    if (attach)
+        return error_set(err, r, "cannot sample another process: %s", refusal.text);
+    log_warning(options->log, "%s; the program samples itself with timers instead", refusal.text);
+    recorder->use_timers = true;
+    return 0;
+}
+
+static int open_session(struct recorder *recorder, const char *command, struct error *err)
+{
+    const struct record_options *options = recorder->options;
+    struct session_options session_options = {
+        .parent = options->session_parent,
+        .command = command,
+        .buffer_limit_bytes = options->buffer_limit_bytes,
+        .inactive = options->delay_ns > 0,
+        .log = options->log,
+    };
+    if (recorder->use_timers)
+        record_timers_set(&session_options, options);
+    int r = session_create(&session_options, &recorder->session, err);
+    if (r < 0)
+        return r;
+    recorder->recording.spool = session_spool(recorder->session);
+    recorder->recording.log = options->log;
+    recorder->recording.window_end_ns = INT64_MAX;
+    return 0;
+}
+
+static void note_options(struct recorder *recorder)
+{
+    const struct record_options *options = recorder->options;
+    if (options->frequency_hz)
+        recording_put_metadata(&recorder->recording, "sampling.frequency_asked", "%u", options->frequency_hz);
+}
+
+static void set_window(struct recorder *recorder, struct record_loop *loop)
+{
+    const struct record_options *options = recorder->options;
+    int64_t now_ns = clock_raw_ns();
+    loop->begin_ns = now_ns + (int64_t)options->delay_ns;
+    loop->end_ns = options->duration_ns ? loop->begin_ns + (int64_t)options->duration_ns : INT64_MAX;
+    loop->on = !options->delay_ns;
+    recorder->recording.window_begin_ns = options->delay_ns ? loop->begin_ns : 0;
+    recorder->recording.window_end_ns = loop->end_ns;
+}
+
+static void run_loop(struct recorder *recorder, struct record_loop *loop)
+{
+    loop->session = recorder->session;
+    loop->recording = &recorder->recording;
+    loop->sampler = recorder->sampler;
+    loop->wait_status = -1;
+    record_loop_run(loop);
+}
+
+/* The last round, the ledger, our own cost; then the session's end. */
+static int finish_recording(struct recorder *recorder, const struct record_loop *loop, struct record_result *result,
+                            struct error *err)
+{
+    struct recording *recording = &recorder->recording;
+    if (recorder->sampler)
+        sampler_end(recorder->sampler, loop->pid, loop->child ? loop->wait_status : -1, session_directory_fd(recorder->session));
+    else
+        record_timers_end(recording, recorder->options, recorder->use_timers, loop->pid, loop->wait_status);
+    overhead_report(recording, recorder->sampler != NULL, clock_process_cpu_ns() - recorder->cpu_begin_ns);
+    int r = session_finish(recorder->session, err);
+    if (r < 0)
+        return r;
+    result->wait_status = loop->wait_status;
+    result->interrupted = loop->signals.interrupted;
+    snprintf(result->session_directory, sizeof(result->session_directory), "%s", session_directory(recorder->session));
+    return 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static int start_target(struct recorder *recorder, const struct launch_state *state, char *const argv[], bool sampling,
+                        struct launched *launched, int *ret_exec_errno, struct error *err)
+{
+    char **environment = NULL;
+    int r = backend_environment(recorder->session, recorder->options, recorder->use_timers, &environment, err);
+    if (r < 0)
+        return r;
+    r = launch_prepare(state, argv, environment, launched, err);
+    if (environment)
+        session_environment_free(environment);
+    if (r < 0)
+        return r;
+    if (sampling) {
+        r = sampler_create(&recorder->recording, &recorder->sampler, err);
+        if (r == 0)
+            r = sampler_follow_target(recorder->sampler, launched->pid, err);
+        if (r < 0)
+            return r;
+    } else {
+        record_timers_begin(&recorder->recording, launched->pid);
+    }
+    return launch_go(launched, ret_exec_errno, err);
+}
+
+/* With signals blocked and everything planned: from the fork to the end. */
+static int run_target(struct recorder *recorder, const struct launch_state *state, char *const argv[], bool sampling,
+                      struct record_result *result, struct error *err)
+{
+    struct launched launched = LAUNCHED_INIT;
+    struct record_loop loop = {.child = true};
+    if (record_signals_open(&loop.signals) < 0)
+        return error_set_errno(err, -errno, "cannot wait for signals");
+    int r = start_target(recorder, state, argv, sampling, &launched, &result->exec_errno, err);
+    if (r == 0 && result->exec_errno == 0) {
+        loop.pid = launched.pid;
+        loop.process_fd = launched.process_fd;
+        set_window(recorder, &loop);
+        note_options(recorder);
+        run_loop(recorder, &loop);
+        r = finish_recording(recorder, &loop, result, err);
+    } else {
+        session_remove(session_directory(recorder->session), NULL);
+    }
+    launch_finish(&launched);
+    record_signals_close(&loop.signals);
+    return r;
+}
+
+int record_run(const struct record_options *options, char *const argv[], struct record_result *ret_result, struct error *err)
+{
+    struct recorder recorder = {.options = options, .cpu_begin_ns = clock_process_cpu_ns()};
+    struct record_result result = {.wait_status = -1};
+    struct launch_state state;
+    sigset_t block;
+    int sampling = plan_sampling(&recorder, false, err);
+    if (sampling < 0)
+        return sampling;
+    record_signals_set(&block);
+    int r = launch_state_enter(&state, &block, err);
+    if (r < 0)
+        return r;
+    r = open_session(&recorder, base_name(argv[0]), err);
+    if (r == 0)
+        r = run_target(&recorder, &state, argv, sampling, &result, err);
+    recorder_finish(&recorder);
+    launch_state_leave(&state);
+    if (r == 0)
+        *ret_result = result;
+    return r;
+}
+
+static int attach_target(struct recorder *recorder, pid_t pid, struct record_result *result, struct error *err)
+{
+    struct record_loop loop = {.attached = true, .pid = pid, .process_fd = attach_process_fd(pid)};
+    if (record_signals_open(&loop.signals) < 0)
+        return error_set_errno(err, -errno, "cannot wait for signals");
+    int r = sampler_create(&recorder->recording, &recorder->sampler, err);
+    if (r == 0)
+        r = sampler_attach(recorder->sampler, pid, err);
+    if (r == 0) {
+        set_window(recorder, &loop);
+        note_options(recorder);
+        run_loop(recorder, &loop);
+        r = finish_recording(recorder, &loop, result, err);
+    } else {
+        session_remove(session_directory(recorder->session), NULL);
+    }
+    closep(&loop.process_fd);
+    record_signals_close(&loop.signals);
+    return r;
+}
+
+int record_attach(const struct record_options *options, pid_t pid, struct record_result *ret_result, struct error *err)
+{
+    struct recorder recorder = {.options = options, .cpu_begin_ns = clock_process_cpu_ns()};
+    struct record_result result = {.wait_status = -1};
+    struct launch_state state;
+    char name[64] = "";
+    sigset_t block;
+    int r = attach_check(pid, name, sizeof(name), err);
+    if (r < 0)
+        return r;
+    int sampling = plan_sampling(&recorder, true, err);
+    if (sampling < 0)
+        return sampling;
+    if (!sampling)
+        return error_set(err, -EINVAL, "attaching samples the CPU: it needs the cpu backend and a frequency");
+    record_signals_set(&block);
+    r = launch_state_enter(&state, &block, err);
+    if (r < 0)
+        return r;
+    r = open_session(&recorder, name, err);
+    if (r == 0)
+        r = attach_target(&recorder, pid, &result, err);
+    recorder_finish(&recorder);
+    launch_state_leave(&state);
+    if (r == 0)
+        *ret_result = result;
+    return r;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* One thread, one poll. A round of the sampler at least every 100 ms bounds what a crash of ours can lose. */
+#include "record_loop.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ROUND_NS = 100000000, PAUSE_NS = 2000000 };
+
+static void switch_recording(struct record_loop *loop, int64_t now_ns)
+{
+    bool on = now_ns >= loop->begin_ns && now_ns < loop->end_ns;
+    if (on == loop->on)
+        return;
+    loop->on = on;
+    session_set_active(loop->session, on);
+    if (loop->sampler)
+        sampler_set_enabled(loop->sampler, on);
+}
+
+static int timeout_ms(const struct record_loop *loop, int64_t now_ns, int64_t next_round_ns)
+{
+    int64_t until_ns = next_round_ns;
+    if (loop->begin_ns > now_ns && loop->begin_ns < until_ns)
+        until_ns = loop->begin_ns;
+    if (loop->end_ns > now_ns && loop->end_ns < until_ns)
+        until_ns = loop->end_ns;
+    if (loop->signals.forward && loop->signals.forward_ns < until_ns)
+        until_ns = loop->signals.forward_ns;
+    return until_ns <= now_ns ? 0 : (int)((until_ns - now_ns + 999999) / 1000000);
+}
+
+/* Takes the status of a child that ended; follows one that stopped. True when it has ended. */
+static bool check_child(struct record_loop *loop)
+{
+    int status;
+    while (loop->child && waitpid(loop->pid, &status, WNOHANG | WUNTRACED) == loop->pid) {
+        if (!WIFSTOPPED(status)) {
+            loop->wait_status = status;
+            return true;
+        }
+        if (loop->sampler)
+            sampler_round(loop->sampler);
+        record_signals_follow_stop(loop->pid, WSTOPSIG(status));
+    }
+    return false;
+}
+
+static bool has_ended(struct record_loop *loop, bool process_ready)
+{
+    if (loop->child)
+        return check_child(loop);
+    return process_ready || (loop->process_fd < 0 && kill(loop->pid, 0) < 0 && errno == ESRCH);
+}
+
+void record_loop_run(struct record_loop *loop)
+{
+    struct pollfd wait[3] = {
+        {.fd = loop->signals.fd, .events = POLLIN},
+        {.fd = loop->process_fd, .events = POLLIN},
+        {.fd = loop->sampler ? sampler_poll_fd(loop->sampler) : -1, .events = POLLIN},
+    };
+    int64_t next_round_ns = clock_raw_ns() + ROUND_NS;
+    for (;;) {
+        int64_t now_ns = clock_raw_ns();
+        switch_recording(loop, now_ns);
+        poll(wait, 3, timeout_ms(loop, now_ns, next_round_ns));
+        now_ns = clock_raw_ns();
+        if (wait[0].revents)
+            record_signals_read(&loop->signals, loop->attached ? 0 : loop->pid, now_ns);
+        if (has_ended(loop, wait[1].revents))
+            return;
+        if (loop->attached && (loop->signals.interrupted || now_ns >= loop->end_ns))
+            return;
+        if (loop->signals.give_up)
+            return;
+        if (!loop->attached)
+            record_signals_forward(&loop->signals, loop->pid, now_ns);
+        if (now_ns < next_round_ns && !wait[2].revents)
+            continue;
+        if (loop->sampler)
+            sampler_round(loop->sampler);
+        next_round_ns = now_ns + ROUND_NS;
+        if (wait[2].revents) { /* a flood of records must not keep us from the signals, nor us the CPU from the target */
+            struct timespec pause = {0, PAUSE_NS};
+            nanosleep(&pause, NULL);
+        }
+    }
+}

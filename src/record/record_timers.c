@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Also used when nothing is sampled at all: then only the target's life is noted. */
+#include "record_timers.h"
+
+#include "base/clock.h"
+#include "task_notes.h"
+#include "wire/session.h"
+
+#include <unistd.h>
+
+void record_timers_set(struct session_options *session, const struct record_options *options)
+{
+    static const uint32_t modes[] = {
+        [CALLGRAPH_NONE] = WIRE_SAMPLING_ADDRESS,
+        [CALLGRAPH_FP] = WIRE_SAMPLING_FRAME_POINTERS,
+        [CALLGRAPH_DWARF] = WIRE_SAMPLING_STACK_COPY,
+        [CALLGRAPH_LBR] = WIRE_SAMPLING_FRAME_POINTERS,
+    };
+    size_t bytes = options->stack_copy_bytes ? options->stack_copy_bytes : STACK_COPY_DEFAULT;
+    session->sampling = modes[options->callgraph];
+    session->sampling_period_ns = 1000000000u / options->frequency_hz;
+    session->sampling_stack_bytes = (uint32_t)(bytes < STACK_COPY_MAXIMUM ? bytes : STACK_COPY_MAXIMUM);
+}
+
+void record_timers_begin(struct recording *recording, pid_t pid)
+{
+    int64_t now_ns = clock_raw_ns();
+    task_note_process(recording, pid, getpid(), WIRE_PROCESS_ROOT, now_ns, "");
+    task_note_thread(recording, pid, pid, 0, now_ns);
+}
+
+void record_timers_end(struct recording *recording, const struct record_options *options, bool timers, pid_t pid, int wait_status)
+{
+    static const char *const names[] = {
+        [CALLGRAPH_NONE] = "none", [CALLGRAPH_FP] = "fp", [CALLGRAPH_DWARF] = "dwarf", [CALLGRAPH_LBR] = "fp"};
+    struct wire_process_exit record = {.header = {WIRE_PROCESS_EXIT, sizeof(record) / 8, 0},
+                                       .time_ns = clock_raw_ns(),
+                                       .pid = pid,
+                                       .wait_status = wait_status};
+    recording_put(recording, SPOOL_KEEP, &record.header, NULL);
+    if (!timers)
+        return;
+    recording_put_metadata(recording, "sampling.event", "timer");
+    recording_put_metadata(recording, "sampling.kernel", "no");
+    recording_put_metadata(recording, "sampling.frequency", "%u", options->frequency_hz);
+    recording_put_metadata(recording, "sampling.callgraph", "%s", names[options->callgraph]);
+}

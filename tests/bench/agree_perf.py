@@ -209,7 +209,7 @@ def perf_profile(command, folder, frequency, event):
 
 def hprofiler_profile(hprofiler, command, folder, frequency):
     trace = folder / "agree.hpt"
-    cpu_seconds([hprofiler, "run", "--no-summary", "--no-ui", "--perf-freq", str(frequency), "-o", str(trace), "--"] + command, folder)
+    cpu_seconds([hprofiler, "run", "--no-summary", "--perf-freq", str(frequency), "-o", str(trace), "--"] + command, folder)
     done = subprocess.run([hprofiler, "summary", str(trace), "--top", "1000000", "--format", "json"], capture_output=True, env=environment())
     if done.returncode:
         sys.exit(f"hprofiler summary: {done.stderr.decode()}")

@@ -24,7 +24,7 @@ FREQUENCY = 999
 
 
 def run(hprofiler, trace, target, options=()):
-    done = subprocess.run([hprofiler, "run", "--no-summary", "--no-ui", "--perf-freq", str(FREQUENCY), "-o", str(trace), *options, "--",
+    done = subprocess.run([hprofiler, "run", "--no-summary", "--perf-freq", str(FREQUENCY), "-o", str(trace), *options, "--",
                            *map(str, target)], capture_output=True)
     if done.returncode:
         sys.exit(f"{target}: status {done.returncode}: {done.stderr.decode(errors='replace')}")
@@ -72,7 +72,7 @@ def least_cost(hprofiler, folder, repeat):
     bare, profiled = [], []
     for _ in range(repeat):
         bare.append(wall_s(["true"]))
-        profiled.append(wall_s([hprofiler, "run", "--no-summary", "--no-ui", "-o", str(folder / "true.hpt"), "--", "true"]))
+        profiled.append(wall_s([hprofiler, "run", "--no-summary", "-o", str(folder / "true.hpt"), "--", "true"]))
     return (min(bare), statistics.median(bare)), (min(profiled), statistics.median(profiled))
 
 
@@ -85,7 +85,7 @@ def memory_kb(pid, key):
 
 def endless(hprofiler, target, folder, seconds, options):
     """Resident memory of hprofiler, read once a second: list of kB, and the peak."""
-    process = subprocess.Popen([hprofiler, "run", "--no-summary", "--no-ui", "-o", str(folder / "endless.hpt"), "--session-dir", str(folder), *options,
+    process = subprocess.Popen([hprofiler, "run", "--no-summary", "-o", str(folder / "endless.hpt"), "--session-dir", str(folder), *options,
                                 "--", *map(str, target)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
     series = []
     for _ in range(seconds):

@@ -44,10 +44,10 @@ class Outcome:
 
     def target_stderr(self):
         """stderr without the lines that hprofiler says itself."""
-        return b"".join(line for line in self.stderr.splitlines(keepends=True) if not line.startswith(b"hprofiler: "))
+        return b"".join(line for line in self.stderr.splitlines(keepends=True) if not line.startswith(b"hprofiler"))
 
     def own_stderr(self):
-        return b"".join(line for line in self.stderr.splitlines(keepends=True) if line.startswith(b"hprofiler: ")).decode()
+        return b"".join(line for line in self.stderr.splitlines(keepends=True) if line.startswith(b"hprofiler")).decode()
 
 
 def shell_status(returncode):
@@ -108,7 +108,7 @@ class Runner:
     def profiled(self, argv, options=(), prepare=None, trace=None, **how):
         work = self._fresh(prepare)
         trace = trace or self.directory / f"trace{self.count}.hpt"
-        command = [self.hprofiler, "run", "--no-summary", "--no-ui", "-o", str(trace), *options, "--"]
+        command = [self.hprofiler, "run", "--no-summary", "-o", str(trace), *options, "--"]
         return Profiled(self.hprofiler, trace, *self._spawn(command + [str(word) for word in argv], work, **how), work)
 
     def compare(self, argv, options=(), **how):

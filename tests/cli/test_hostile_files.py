@@ -45,7 +45,7 @@ def check(hprofiler, reader, path, folder, name):
     """One clear error that names the file, or output that is whole by its own format."""
     status, stdout, stderr = read(hprofiler, reader, path, folder)
     if status:
-        lines = [line for line in stderr.splitlines() if line.startswith("hprofiler: ")]
+        lines = [line for line in stderr.splitlines() if line.startswith("hprofiler")]
         assert len(lines) == 1 and name in lines[0], f"{reader} of {path}: {stderr!r}"
     elif reader in ("summary", "query"):
         json.loads(stdout)
@@ -58,12 +58,12 @@ def material(hprofiler, apps, tmp_path_factory):
     folder = tmp_path_factory.mktemp("material")
     for ending in ("hpt", "json"):
         trace = folder / f"whole.{ending}"
-        done = subprocess.run([hprofiler, "run", "--no-summary", "--no-ui", "-o", str(trace), "--", str(apps / "target"), "fork", "burn", "30"],
+        done = subprocess.run([hprofiler, "run", "--no-summary", "-o", str(trace), "--", str(apps / "target"), "fork", "burn", "30"],
                               capture_output=True, timeout=60)
         assert done.returncode == 0, done.stderr.decode()
     sessions = folder / "sessions"
     sessions.mkdir()
-    process = subprocess.Popen([hprofiler, "run", "--no-summary", "--no-ui", "-o", str(folder / "x.hpt"), "--session-dir", str(sessions), "--",
+    process = subprocess.Popen([hprofiler, "run", "--no-summary", "-o", str(folder / "x.hpt"), "--session-dir", str(sessions), "--",
                                 str(apps / "target"), "forever"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     time.sleep(0.8)
     os.killpg(process.pid, signal.SIGKILL)
@@ -228,7 +228,7 @@ def test_damaged_session(hprofiler, material, tmp_path, kind):
         what = damage(session, kind, number)
         status, _, stderr = read(hprofiler, "recover", session, folder)
         if status:
-            assert len(stderr.splitlines()) <= 3 and "hprofiler: " in stderr, f"{kind} {what}: {stderr}"
+            assert len(stderr.splitlines()) <= 3 and "hprofiler" in stderr, f"{kind} {what}: {stderr}"
         else:
             json.loads(read(hprofiler, "summary", folder / "out.hpt", folder)[1])
         shutil.rmtree(session, ignore_errors=True)

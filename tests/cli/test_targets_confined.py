@@ -88,7 +88,7 @@ def test_hprofiler_as_another_user(runner, apps, hprofiler):
     if subprocess.run(user + ["test", "-x", hprofiler]).returncode or subprocess.run(user + ["test", "-w", runner.directory]).returncode:
         pytest.skip("other users may not enter the build or temporary folder")
     trace = runner.directory / "user.hpt"
-    done = subprocess.run(user + [hprofiler, "run", "--no-summary", "--no-ui", "-o", str(trace), "--", str(apps / "target"), "ids", "burn", "80", "exit", "3"],
+    done = subprocess.run(user + [hprofiler, "run", "--no-summary", "-o", str(trace), "--", str(apps / "target"), "ids", "burn", "80", "exit", "3"],
                           capture_output=True, timeout=60, cwd="/")
     assert (done.returncode, done.stdout) == (3, b"real 65534 effective 65534\n"), done.stderr.decode()
     counted = subprocess.run([hprofiler, "query", str(trace), "select count(*) as n from samples", "--format", "json"], capture_output=True, timeout=60)
@@ -119,7 +119,7 @@ def test_system_call_tracer_inside(runner, apps):
 
 def test_hprofiler_inside_hprofiler(runner, apps, hprofiler):
     inner = runner.directory / "inner.hpt"
-    profiled = runner.profiled([hprofiler, "run", "--no-summary", "--no-ui", "-o", inner, "--", apps / "target", "burn", "60", "exit", "7"])
+    profiled = runner.profiled([hprofiler, "run", "--no-summary", "-o", inner, "--", apps / "target", "burn", "60", "exit", "7"])
     assert profiled.status == 7
     check_trace(profiled, 1)
     profiled.trace = inner

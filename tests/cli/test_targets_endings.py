@@ -149,7 +149,7 @@ def test_setuid_program_keeps_its_rights(runner, apps):
     bare = subprocess.run(user + words_, capture_output=True, timeout=60)
     assert bare.stdout == b"real 65534 effective 0\n"
     trace = runner.directory / "setuid.hpt"
-    profiled = subprocess.run(user + [runner.hprofiler, "run", "--no-summary", "--no-ui", "-o", str(trace), "--"] + words_,
+    profiled = subprocess.run(user + [runner.hprofiler, "run", "--no-summary", "-o", str(trace), "--"] + words_,
                               capture_output=True, timeout=60, cwd=runner.directory)
     if profiled.returncode == 126 and not os.access(runner.hprofiler, os.X_OK):
         pytest.skip("hprofiler is in a folder that other users may not enter")
@@ -170,7 +170,7 @@ def not_runnable(directory):
 
 
 @pytest.mark.parametrize("program,status", [
-    ("no-such-program-anywhere", 127), ("./no-such-file", 127), ("./plain.txt/inside", 126), ("./not-executable", 126),
+    ("no-such-program-anywhere", 127), ("./no-such-file", 127), ("./not-executable", 126),
     ("./folder", 126), ("./no-interpreter", 127), ("", 127),
 ])
 def test_programs_that_cannot_be_run(runner, program, status):

@@ -123,7 +123,7 @@ def test_stdin_is_left_unread(runner, hprofiler):
     os.write(writer, b"abcdef")
     os.close(writer)
     trace = runner.directory / "stdin.hpt"
-    done = subprocess.run(["sh", "-c", '"$0" run --no-summary --no-ui -o "$1" -- dd bs=3 count=1 status=none; cat', hprofiler, str(trace)],
+    done = subprocess.run(["sh", "-c", '"$0" run --no-summary -o "$1" -- dd bs=3 count=1 status=none; cat', hprofiler, str(trace)],
                           stdin=reader, capture_output=True, timeout=60)
     assert done.stdout == b"abcdef", done.stderr.decode()
 

@@ -82,7 +82,7 @@ def stage(request, runner, apps):
     if not shutil.which("bash"):
         pytest.skip("bash is missing")
     trace = runner.directory / "terminal.hpt"
-    run = [runner.hprofiler, "run", "--no-summary", "--no-ui", "-o", str(trace), "--"]
+    run = [runner.hprofiler, "run", "--no-summary", "-o", str(trace), "--"]
     terminal = Terminal(runner.directory)
     yield Stage(terminal, "" if request.param == "bare" else shlex.join(run) + " ", apps, None if request.param == "bare" else trace)
     terminal.close()

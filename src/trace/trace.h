@@ -54,6 +54,15 @@ uint32_t trace_block_count(const struct trace *trace, enum family family);
 struct block_info trace_block_info(const struct trace *trace, enum family family, uint32_t block);
 uint64_t trace_row_count(const struct trace *trace, enum family family);
 
+/* Columns of spans, for those who need a few only (trace_spans_get_columns). Numbers are in files: append only. */
+enum span_column {
+    SPAN_COLUMN_BEGIN, SPAN_COLUMN_END, SPAN_COLUMN_NAME, SPAN_COLUMN_CATEGORY, SPAN_COLUMN_KIND, SPAN_COLUMN_PARENT,
+    SPAN_COLUMN_CORRELATION, SPAN_COLUMN_STACK, SPAN_COLUMN_PAYLOAD_END, SPAN_COLUMN_PAYLOAD,
+    SPAN_COLUMN_ORDER, /* internal to a trace that is being built */
+    SPAN_COLUMN_COUNT
+};
+#define SPAN_COLUMN_BIT(column) (UINT32_C(1) << (column))
+
 /* Decoded columns, `info.count` rows each. A NULL column means that every row has the absent value. */
 struct span_block {
     struct block_info info;
@@ -105,6 +114,10 @@ struct member_block {
 
 /* Decodes (or finds) a block and holds it until the matching _put. -EBADMSG with file and offset for a damaged one. */
 int trace_spans_get(const struct trace *trace, uint32_t block, struct span_block *ret_block, struct error *err);
+/* Only the columns whose bits are set are sure to be there; the others may be NULL though rows have values. Payloads are
+ * the bulk of many traces: who doesn't look at them saves their decoding. */
+int trace_spans_get_columns(const struct trace *trace, uint32_t block, uint32_t columns, struct span_block *ret_block,
+                            struct error *err);
 void trace_spans_put(const struct trace *trace, struct span_block *block);
 int trace_samples_get(const struct trace *trace, uint32_t block, struct sample_block *ret_block, struct error *err);
 void trace_samples_put(const struct trace *trace, struct sample_block *block);

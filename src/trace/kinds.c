@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of the model's enumerations and the fields of payloads, all made from kinds.def. */
+#include "event.h"
+
+#include <string.h>
+
+static const char *const span_kind_names[] = {
+#define SPAN_KIND(enumerator, name) name,
+#include "kinds.def"
+};
+static const char *const track_kind_names[] = {
+#define TRACK_KIND(enumerator, name) name,
+#include "kinds.def"
+};
+static const char *const link_kind_names[] = {
+#define LINK_KIND(enumerator, name) name,
+#include "kinds.def"
+};
+static const char *const confidence_names[] = {
+#define CONFIDENCE(enumerator, name) name,
+#include "kinds.def"
+};
+static const char *const sample_event_names[] = {
+#define SAMPLE_EVENT(enumerator, name) name,
+#include "kinds.def"
+};
+static const char *const payload_kind_names[] = {
+    "none",
+#define PAYLOAD(enumerator, name) name,
+#include "kinds.def"
+};
+
+struct owned_field {
+    enum payload_kind owner;
+    struct payload_field field;
+};
+static const struct owned_field all_fields[] = {
+#define FIELD(payload, name, type, unit) {PAYLOAD_##payload, {#name, PAYLOAD_TYPE_##type, unit}},
+#include "kinds.def"
+};
+#define ALL_FIELDS_COUNT (sizeof(all_fields) / sizeof(all_fields[0]))
+
+/* Fields of one payload must stand together, so that a slice of one flat array describes them. */
+static const struct payload_field flat_fields[] = {
+#define FIELD(payload, name, type, unit) {#name, PAYLOAD_TYPE_##type, unit},
+#include "kinds.def"
+};
+
+static const char *name_at(const char *const *names, size_t count, size_t index)
+{
+    return index < count ? names[index] : NULL;
+}
+
+static int name_find(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+#define DEFINE_NAMES(type)                                                                                             \
+    const char *type##_name(enum type value)                                                                           \
+    {                                                                                                                  \
+        return name_at(type##_names, sizeof(type##_names) / sizeof(type##_names[0]), (size_t)value);                   \
+    }                                                                                                                  \
+    int type##_find(const char *name)                                                                                  \
+    {                                                                                                                  \
+        return name_find(type##_names, sizeof(type##_names) / sizeof(type##_names[0]), name);                          \
+    }
+
+DEFINE_NAMES(span_kind)
+DEFINE_NAMES(track_kind)
+DEFINE_NAMES(link_kind)
+DEFINE_NAMES(confidence)
+DEFINE_NAMES(sample_event)
+DEFINE_NAMES(payload_kind)
+
+const struct payload_field *payload_fields(enum payload_kind kind, size_t *ret_count)
+{
+    size_t first = 0;
+    while (first < ALL_FIELDS_COUNT && all_fields[first].owner != kind)
+        first++;
+    size_t end = first;
+    while (end < ALL_FIELDS_COUNT && all_fields[end].owner == kind)
+        end++;
+    *ret_count = end - first;
+    return end > first ? &flat_fields[first] : NULL;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* A small hash table of span sums. */
+#include "span_accumulator.h"
+
+#include "base/array.h"
+#include "base/map.h"
+
+#include <errno.h>
+
+void span_accumulator_finish(struct span_accumulator *accumulator)
+{
+    free(accumulator->rows);
+    free(accumulator->slots);
+    *accumulator = (struct span_accumulator){0};
+}
+
+static uint64_t row_hash(string_id name, string_id category, uint8_t kind)
+{
+    uint64_t key = (uint64_t)category.index << 32 | name.index;
+    return (key ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static int grow(struct span_accumulator *accumulator)
+{
+    uint32_t slot_count = accumulator->slot_count ? accumulator->slot_count * 2 : 256;
+    uint32_t *slots = calloc(slot_count, sizeof(*slots));
+    if (!slots)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < accumulator->count; i++) {
+        const struct span_aggregate *row = &accumulator->rows[i];
+        uint64_t slot = row_hash(row->name, row->category, (uint8_t)row->kind) >> 32;
+        while (slots[slot & (slot_count - 1)])
+            slot++;
+        slots[slot & (slot_count - 1)] = i + 1;
+    }
+    free(accumulator->slots);
+    accumulator->slots = slots;
+    accumulator->slot_count = slot_count;
+    return 0;
+}
+
+uint32_t span_accumulator_row(struct span_accumulator *accumulator, string_id name, string_id category, uint8_t kind)
+{
+    if (accumulator->count * 2 >= accumulator->slot_count && grow(accumulator) < 0)
+        return UINT32_MAX;
+    uint64_t slot = row_hash(name, category, kind) >> 32;
+    for (;; slot++) {
+        uint32_t found = accumulator->slots[slot & (accumulator->slot_count - 1)];
+        if (!found)
+            break;
+        const struct span_aggregate *row = &accumulator->rows[found - 1];
+        if (string_is(row->name, name) && string_is(row->category, category) && (uint8_t)row->kind == kind)
+            return found - 1;
+    }
+    struct span_aggregate *rows = array_reserve(accumulator->rows, &accumulator->capacity,
+                                                (size_t)accumulator->count + 1, sizeof(*rows));
+    if (!rows)
+        return UINT32_MAX;
+    accumulator->rows = rows;
+    rows[accumulator->count] = (struct span_aggregate){.name = name, .category = category, .kind = (enum span_kind)kind,
+                                                       .min_ns = INT64_MAX, .max_ns = INT64_MIN};
+    accumulator->slots[slot & (accumulator->slot_count - 1)] = accumulator->count + 1;
+    return accumulator->count++;
+}
+
+/* Sums of hostile times may leave 63 bits: they stop there. */
+static int64_t add_saturated(int64_t sum, int64_t value)
+{
+    int64_t result;
+    return __builtin_add_overflow(sum, value, &result) ? INT64_MAX : result;
+}
+
+void span_accumulator_add(struct span_accumulator *accumulator, uint32_t row, int64_t duration_ns)
+{
+    struct span_aggregate *aggregate = &accumulator->rows[row];
+    aggregate->count++;
+    aggregate->total_ns = add_saturated(aggregate->total_ns, duration_ns);
+    aggregate->min_ns = duration_ns < aggregate->min_ns ? duration_ns : aggregate->min_ns;
+    aggregate->max_ns = duration_ns > aggregate->max_ns ? duration_ns : aggregate->max_ns;
+}
+
+void span_accumulator_closed(void *context, const struct nesting_entry *entry)
+{
+    struct span_accumulator *accumulator = context;
+    struct span_aggregate *aggregate = &accumulator->rows[entry->tag];
+    aggregate->self_ns = add_saturated(aggregate->self_ns, entry->end_ns - entry->begin_ns - entry->children_ns);
+}
+
+int span_accumulator_merge(struct span_accumulator *into, const struct span_accumulator *from)
+{
+    for (uint32_t i = 0; i < from->count; i++) {
+        const struct span_aggregate *source = &from->rows[i];
+        uint32_t row = span_accumulator_row(into, source->name, source->category, (uint8_t)source->kind);
+        if (row == UINT32_MAX)
+            return -ENOMEM;
+        struct span_aggregate *target = &into->rows[row];
+        target->count += source->count;
+        target->total_ns = add_saturated(target->total_ns, source->total_ns);
+        target->self_ns = add_saturated(target->self_ns, source->self_ns);
+        target->min_ns = source->min_ns < target->min_ns ? source->min_ns : target->min_ns;
+        target->max_ns = source->max_ns > target->max_ns ? source->max_ns : target->max_ns;
+    }
+    return 0;
+}
+
+static int by_total(const void *left, const void *right)
+{
+    const struct span_aggregate *a = left, *b = right;
+    if (a->total_ns != b->total_ns)
+        return a->total_ns > b->total_ns ? -1 : 1;
+    if (a->name.index != b->name.index)
+        return a->name.index < b->name.index ? -1 : 1;
+    if (a->category.index != b->category.index)
+        return a->category.index < b->category.index ? -1 : 1;
+    return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+void span_accumulator_sort(struct span_accumulator *accumulator)
+{
+    if (accumulator->count)
+        qsort(accumulator->rows, accumulator->count, sizeof(*accumulator->rows), by_total);
+    free(accumulator->slots); /* they point to other rows now */
+    accumulator->slots = NULL;
+    accumulator->slot_count = 0;
+}

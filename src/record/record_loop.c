@@ -31,8 +31,8 @@ static int timeout_ms(const struct record_loop *loop, int64_t now_ns, int64_t ne
         until_ns = loop->begin_ns;
     if (loop->end_ns > now_ns && loop->end_ns < until_ns)
         until_ns = loop->end_ns;
-    if (loop->signals.forward && loop->signals.forward_ns < until_ns)
-        until_ns = loop->signals.forward_ns;
+    if (record_signals_due_ns(&loop->signals) < until_ns)
+        until_ns = record_signals_due_ns(&loop->signals);
     return until_ns <= now_ns ? 0 : (int)((until_ns - now_ns + 999999) / 1000000);
 }
 
@@ -47,7 +47,7 @@ static bool check_child(struct record_loop *loop)
         }
         if (loop->sampler)
             sampler_round(loop->sampler);
-        record_signals_follow_stop(loop->pid, WSTOPSIG(status));
+        record_signals_follow_stop(loop->pid);
     }
     return false;
 }
@@ -77,8 +77,6 @@ void record_loop_run(struct record_loop *loop)
         if (has_ended(loop, wait[1].revents))
             return;
         if (loop->attached && (loop->signals.interrupted || now_ns >= loop->end_ns))
-            return;
-        if (loop->signals.give_up)
             return;
         if (!loop->attached)
             record_signals_forward(&loop->signals, loop->pid, now_ns);

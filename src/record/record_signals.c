@@ -2,21 +2,24 @@
 /* A signal descriptor instead of handlers: dispositions stay as they were, for the target to inherit. */
 #include "record_signals.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { FORWARD_AFTER_NS = 200000000 };
+enum { FORWARD_AFTER_NS = 200000000, LOOK_AGAIN_NS = 20000000 };
+
+/* Job schedulers announce a time limit by SIGUSR1 or SIGUSR2; an alarm set before us was meant for the program. */
+static const int forwarded[FORWARDED_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM};
 
 void record_signals_set(sigset_t *ret_set)
 {
     sigemptyset(ret_set);
-    sigaddset(ret_set, SIGINT);
-    sigaddset(ret_set, SIGTERM);
-    sigaddset(ret_set, SIGHUP);
-    sigaddset(ret_set, SIGQUIT);
+    for (int index = 0; index < FORWARDED_SIGNALS; index++)
+        sigaddset(ret_set, forwarded[index]);
     sigaddset(ret_set, SIGCHLD);
 }
 
@@ -35,6 +38,13 @@ void record_signals_close(struct record_signals *signals)
     signals->fd = -1;
 }
 
+/* A terminal's signal has reached the target already; an alarm of ours is never the terminal's. */
+static bool is_for_target(const struct signalfd_siginfo *info, pid_t target)
+{
+    bool sent_by_process = info->ssi_code <= 0; /* SI_USER, SI_QUEUE, SI_TKILL; the kernel's own are positive */
+    return (sent_by_process && info->ssi_pid != (uint32_t)target) || info->ssi_signo == SIGALRM;
+}
+
 bool record_signals_read(struct record_signals *signals, pid_t target, int64_t now_ns)
 {
     struct signalfd_siginfo info;
@@ -44,12 +54,9 @@ bool record_signals_read(struct record_signals *signals, pid_t target, int64_t n
             child = true;
             continue;
         }
-        bool sent_by_process = info.ssi_code <= 0; /* SI_USER, SI_QUEUE, SI_TKILL; the kernel's own are positive */
-        if (sent_by_process && info.ssi_pid != (uint32_t)target) {
-            signals->give_up = signals->interrupted && signals->forward == 0;
-            signals->forward = (int)info.ssi_signo;
-            signals->forward_ns = now_ns + FORWARD_AFTER_NS;
-        }
+        for (int index = 0; index < FORWARDED_SIGNALS; index++)
+            if (forwarded[index] == (int)info.ssi_signo && !signals->forward_ns[index] && is_for_target(&info, target))
+                signals->forward_ns[index] = now_ns + FORWARD_AFTER_NS;
         signals->interrupted = true;
     }
     return child;
@@ -57,32 +64,69 @@ bool record_signals_read(struct record_signals *signals, pid_t target, int64_t n
 
 void record_signals_forward(struct record_signals *signals, pid_t target, int64_t now_ns)
 {
-    if (!signals->forward || now_ns < signals->forward_ns)
-        return;
-    if (target > 0)
-        kill(target, signals->forward);
-    signals->forward = 0;
+    for (int index = 0; index < FORWARDED_SIGNALS; index++) {
+        if (!signals->forward_ns[index] || now_ns < signals->forward_ns[index])
+            continue;
+        if (target > 0)
+            kill(target, forwarded[index]);
+        signals->forward_ns[index] = 0;
+    }
 }
 
-static char process_state(pid_t pid)
+int64_t record_signals_due_ns(const struct record_signals *signals)
 {
-    char path[64], line[512];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
+    int64_t due_ns = INT64_MAX;
+    for (int index = 0; index < FORWARDED_SIGNALS; index++)
+        if (signals->forward_ns[index] && signals->forward_ns[index] < due_ns)
+            due_ns = signals->forward_ns[index];
+    return due_ns;
+}
+
+/* Letter of the process's state; 0 = gone. No stdio: the watcher below is the fork of a program with threads. */
+static char process_state(const char *stat_path)
+{
+    char line[512];
+    int fd = open(stat_path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return 0;
-    const char *name_end = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-    fclose(file);
-    return name_end ? name_end[2] : 0;
+    ssize_t size = read(fd, line, sizeof(line) - 1);
+    close(fd);
+    line[size > 0 ? size : 0] = '\0';
+    const char *name_end = strrchr(line, ')');
+    return name_end && name_end[1] ? name_end[2] : 0;
 }
 
-void record_signals_follow_stop(pid_t target, int stop_signal)
+static void pause_ns(long ns)
 {
-    if (stop_signal != SIGTSTP && stop_signal != SIGTTIN && stop_signal != SIGTTOU)
-        return; /* somebody's kill -STOP: no affair of our shell */
-    /* The report may be older than a continue that came to both of us: look whether it is still so. */
-    struct timespec moment = {0, 20000000};
+    struct timespec moment = {0, ns};
     nanosleep(&moment, NULL);
-    if (process_state(target) == 'T')
-        kill(getpid(), SIGSTOP);
+}
+
+/* A shell's `fg` continues us both; somebody's kill -CONT of the target alone must continue us too. */
+static _Noreturn void watch_stopped(const char *stat_path, pid_t recorder)
+{
+    do
+        pause_ns(LOOK_AGAIN_NS);
+    while (process_state(stat_path) == 'T' && getppid() == recorder);
+    if (getppid() == recorder)
+        kill(recorder, SIGCONT);
+    _exit(0);
+}
+
+void record_signals_follow_stop(pid_t target)
+{
+    char stat_path[64];
+    snprintf(stat_path, sizeof(stat_path), "/proc/%d/stat", (int)target);
+    /* The report may be older than a continue that came to both of us: look whether it is still so. */
+    pause_ns(LOOK_AGAIN_NS);
+    if (process_state(stat_path) != 'T')
+        return;
+    pid_t recorder = getpid(), watcher = fork();
+    if (watcher == 0)
+        watch_stopped(stat_path, recorder);
+    if (watcher < 0)
+        return; /* without a watcher we could sleep for ever: rather miss the shell */
+    kill(recorder, SIGSTOP);
+    kill(watcher, SIGKILL);
+    waitpid(watcher, NULL, 0);
 }

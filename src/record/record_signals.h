@@ -8,15 +8,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { FORWARDED_SIGNALS = 7 };
+
 struct record_signals {
     int fd;
-    bool interrupted;      /* somebody asked us to end */
-    bool give_up;          /* twice: end without waiting for the target */
-    int forward;           /* signal to pass on once forward_ns has come; 0 = none */
-    int64_t forward_ns;
+    bool interrupted;                      /* somebody asked us to end */
+    int64_t forward_ns[FORWARDED_SIGNALS]; /* when each is to be passed on, in the order of record_signals.c; 0 = not pending */
 };
 
-/* SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGCHLD. */
+/* What would end us, or what `kill` sends to the program that was started: and SIGCHLD. */
 void record_signals_set(sigset_t *ret_set);
 int record_signals_open(struct record_signals *signals);
 void record_signals_close(struct record_signals *signals);
@@ -27,7 +27,9 @@ void record_signals_close(struct record_signals *signals);
 bool record_signals_read(struct record_signals *signals, pid_t target, int64_t now_ns);
 /* Passes on what is due. */
 void record_signals_forward(struct record_signals *signals, pid_t target, int64_t now_ns);
-/* After Ctrl-Z or the like stopped the target alone: stops us too, so that our shell sees it. */
-void record_signals_follow_stop(pid_t target, int stop_signal);
+/* When the next one is due; INT64_MAX = none is pending. */
+int64_t record_signals_due_ns(const struct record_signals *signals);
+/* After the target has stopped: stops us too, as our shell waits for us only, until the target goes on. */
+void record_signals_follow_stop(pid_t target);
 
 #endif

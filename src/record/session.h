@@ -23,6 +23,7 @@ struct session_options {
     uint32_t sampling_stack_bytes;
     bool inactive;                /* start with recording off (--delay): session_set_active(session, true) later */
     bool raw_clock;               /* never ticks (tests) */
+    bool no_shared_map;           /* targets write by pwrite (tests) */
     bool no_drain;                /* no thread: session_drain_once is called instead (tests) */
     const struct log *log;
 };

@@ -10,7 +10,7 @@
 #define SPOOL_MINOR 0
 #define SPOOL_BYTE_ORDER 0x01020304u
 #define SPOOL_BLOCK_MAGIC 0x31425048u /* "HPB1" */
-#define SPOOL_RAW_MAXIMUM (1u << 30)  /* bytes of records in one block */
+#define SPOOL_RAW_MAXIMUM (64u << 20) /* bytes of records in one block */
 
 struct spool_file_header {
     uint64_t magic;

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a spool that may be cut off, damaged or made up: each length is checked against what is left, each block against its
+ * checksums; after damage the next block's magic is looked for. */
+#include "spool.h"
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "pack.h"
+#include "spool_format.h"
+#include "trace/crc32c.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#if HP_HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+struct input_file {
+    char name[32];
+    bool keep;
+    uint32_t number;
+    int fd;
+    struct file_map map;
+};
+
+struct spool_reader {
+    struct input_file *files;
+    size_t file_count, file_capacity;
+    size_t file;              /* being read */
+    size_t position;          /* in it; 0 = its header is still to be checked */
+    uint8_t *packed, *raw;
+    size_t packed_capacity, raw_capacity;
+    struct spool_damage damage;
+};
+
+static int file_compare(const void *left, const void *right)
+{
+    const struct input_file *a = left, *b = right;
+    if (a->keep != b->keep)
+        return a->keep ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static bool name_parse(const char *name, struct input_file *file)
+{
+    memset(file, 0, sizeof *file);
+    file->fd = -1;
+    if (strncmp(name, "spool-", 6) != 0 || strlen(name) >= sizeof file->name)
+        return false;
+    strcpy(file->name, name);
+    if (strcmp(name + 6, "keep") == 0)
+        file->keep = true;
+    else if (strlen(name + 6) == 8 && strspn(name + 6, "0123456789") == 8)
+        file->number = (uint32_t)strtoul(name + 6, NULL, 10);
+    else
+        return false;
+    return true;
+}
+
+static int files_list(struct spool_reader *reader, int directory_fd, struct error *err)
+{
+    int copy = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+    if (!directory) {
+        int code = -errno;
+        closep(&copy);
+        return error_set_errno(err, code, "session directory: cannot be listed");
+    }
+    int code = 0;
+    for (struct dirent *entry; code == 0 && (entry = readdir(directory));) {
+        struct input_file file;
+        if (!name_parse(entry->d_name, &file))
+            continue;
+        struct input_file *files = array_reserve(reader->files, &reader->file_capacity, reader->file_count + 1, sizeof file);
+        if (!files) {
+            code = error_set(err, -ENOMEM, "spool: out of memory");
+            break;
+        }
+        reader->files = files;
+        file.fd = openat(directory_fd, file.name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        files[reader->file_count++] = file;
+        code = file.fd < 0 ? error_set_errno(err, -errno, "%s: cannot be opened", file.name)
+                           : file_map_fd(file.fd, file.name, &files[reader->file_count - 1].map, err);
+    }
+    closedir(directory);
+    if (reader->file_count)
+        qsort(reader->files, reader->file_count, sizeof *reader->files, file_compare);
+    return code;
+}
+
+int spool_reader_create(int directory_fd, struct spool_reader **ret_reader, struct error *err)
+{
+    CLEANUP(spool_reader_destroyp) struct spool_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return error_set(err, -ENOMEM, "spool: out of memory");
+    int code = files_list(reader, directory_fd, err);
+    if (code)
+        return code;
+    *ret_reader = TAKE_PTR(reader);
+    return 0;
+}
+
+int spool_reader_create_memory(const uint8_t *data, size_t size, struct spool_reader **ret_reader)
+{
+    struct spool_reader *reader = calloc(1, sizeof *reader);
+    struct input_file *file = calloc(1, sizeof *file);
+    if (!reader || !file) {
+        free(reader);
+        free(file);
+        return -ENOMEM;
+    }
+    strcpy(file->name, "memory");
+    file->fd = -1;
+    file->map = (struct file_map){data, size};
+    reader->files = file;
+    reader->file_count = 1;
+    *ret_reader = reader;
+    return 0;
+}
+
+void spool_reader_destroy(struct spool_reader *reader)
+{
+    if (!reader)
+        return;
+    for (size_t i = 0; i < reader->file_count; i++) {
+        if (reader->files[i].fd >= 0)
+            file_map_close(&reader->files[i].map);
+        closep(&reader->files[i].fd);
+    }
+    free(reader->files);
+    free(reader->packed);
+    free(reader->raw);
+    free(reader);
+}
+
+void spool_reader_rewind(struct spool_reader *reader)
+{
+    reader->file = 0;
+    reader->position = 0;
+    memset(&reader->damage, 0, sizeof reader->damage);
+}
+
+const struct spool_damage *spool_reader_damage(const struct spool_reader *reader)
+{
+    return &reader->damage;
+}
+
+static void damaged(struct spool_reader *reader, uint64_t bytes, bool block, const char *what)
+{
+    struct spool_damage *damage = &reader->damage;
+    if (!damage->first[0])
+        snprintf(damage->first, sizeof damage->first, "%s at offset %zu: %s", reader->files[reader->file].name,
+                 reader->position, what);
+    damage->bytes_skipped += bytes;
+    damage->blocks_damaged += block;
+}
+
+static bool header_check(const uint8_t *bytes, size_t left, struct spool_block_header *header)
+{
+    if (left < sizeof *header)
+        return false;
+    memcpy(header, bytes, sizeof *header);
+    return header->magic == SPOOL_BLOCK_MAGIC && header->header_bytes == sizeof *header &&
+           header->header_crc == crc32c(0, header, offsetof(struct spool_block_header, header_crc)) &&
+           header->stored_bytes <= left - sizeof *header && header->raw_bytes <= SPOOL_RAW_MAXIMUM &&
+           header->raw_bytes % 8 == 0 && header->packed_bytes <= pack_bound(header->raw_bytes);
+}
+
+static uint8_t *room(uint8_t **buffer, size_t *capacity, size_t size)
+{
+    if (*capacity < size) {
+        free(*buffer);
+        *buffer = malloc(size);
+        *capacity = *buffer ? size : 0;
+    }
+    return *buffer;
+}
+
+/* Undoes zstd: points *payload at header->packed_bytes bytes. */
+static int block_inflate(struct spool_reader *reader, const struct spool_block_header *header, const uint8_t **payload)
+{
+    if (!(header->encoding & SPOOL_ZSTD))
+        return header->stored_bytes == header->packed_bytes ? 0 : -EBADMSG;
+#if HP_HAVE_ZSTD
+    unsigned long long told = ZSTD_getFrameContentSize(*payload, header->stored_bytes);
+    if (told != header->packed_bytes)
+        return -EBADMSG;
+    uint8_t *out = room(&reader->packed, &reader->packed_capacity, (size_t)header->packed_bytes + 1);
+    if (!out)
+        return -ENOMEM;
+    size_t size = ZSTD_decompress(out, header->packed_bytes, *payload, header->stored_bytes);
+    if (ZSTD_isError(size) || size != header->packed_bytes)
+        return -EBADMSG;
+    *payload = out;
+    return 0;
+#else
+    return -EOPNOTSUPP;
+#endif
+}
+
+/* All bytes must be whole records: users walk them without looking back. */
+static int records_check(const uint8_t *data, size_t size)
+{
+    for (const uint8_t *at = data, *end = data + size; at < end;) {
+        const struct wire_header *record = wire_record_at(at, end);
+        if (!record)
+            return -EBADMSG;
+        at += wire_bytes(record);
+    }
+    return 0;
+}
+
+static int block_decode(struct spool_reader *reader, const struct spool_block_header *header, const uint8_t *payload,
+                        struct spool_block *ret_block)
+{
+    if (header->encoding & ~(uint32_t)(SPOOL_PACKED | SPOOL_ZSTD))
+        return -EOPNOTSUPP;
+    if (header->payload_crc != crc32c(0, payload, header->stored_bytes))
+        return -EBADMSG;
+    int code = block_inflate(reader, header, &payload);
+    if (code)
+        return code;
+    uint8_t *out = room(&reader->raw, &reader->raw_capacity, (size_t)header->raw_bytes + 8);
+    if (!out)
+        return -ENOMEM;
+    if (header->encoding & SPOOL_PACKED)
+        code = unpack_records(payload, header->packed_bytes, out, header->raw_bytes);
+    else if (header->packed_bytes == header->raw_bytes)
+        memcpy(out, payload, header->raw_bytes);
+    else
+        code = -EBADMSG;
+    if (code == 0)
+        code = records_check(out, header->raw_bytes);
+    if (code)
+        return code;
+    ret_block->data = out;
+    ret_block->size = header->raw_bytes;
+    return 0;
+}
+
+static void block_describe(const struct spool_reader *reader, const struct spool_block_header *header,
+                           struct spool_block *ret_block)
+{
+    ret_block->sequence = header->sequence;
+    ret_block->records = header->records;
+    ret_block->flags = reader->files[reader->file].keep ? SPOOL_KEEP : 0;
+    ret_block->stream = (struct spool_stream){
+        .process_key = header->process_key,
+        .pid = header->pid,
+        .tid = header->tid,
+        .thread_serial = header->thread_serial,
+        .context = header->context,
+        .chunk = header->chunk,
+        .lap = header->lap,
+        .first = header->first,
+        .end = header->end,
+    };
+}
+
+/* Moves to the next block's magic, 8 bytes at a time. A rest of zeros, or a block that the writer's death cut short, ends the file. */
+static void resync(struct spool_reader *reader, const struct file_map *map)
+{
+    size_t from = reader->position, at = from + 8;
+    struct spool_block_header header;
+    for (; at + sizeof header <= map->size; at += 8)
+        if (header_check(map->data + at, map->size - at, &header))
+            break;
+    if (at + sizeof header > map->size)
+        at = map->size;
+    damaged(reader, at - from, true, at == map->size ? "the rest is no block (cut short?)" : "not a block, or damaged");
+    reader->position = at;
+}
+
+static bool file_begin(struct spool_reader *reader, const struct file_map *map)
+{
+    struct spool_file_header header;
+    const char *problem = NULL;
+    if (map->size < sizeof header) {
+        problem = "too short";
+    } else {
+        memcpy(&header, map->data, sizeof header);
+        if (header.magic != SPOOL_MAGIC)
+            problem = "not a spool file";
+        else if (header.byte_order != SPOOL_BYTE_ORDER)
+            problem = "written on a machine of the other byte order";
+        else if (header.major != SPOOL_MAJOR)
+            problem = "written by a version with another format";
+    }
+    if (problem)
+        damaged(reader, map->size, false, problem);
+    reader->position = sizeof header;
+    return !problem;
+}
+
+int spool_reader_next(struct spool_reader *reader, struct spool_block *ret_block, struct error *err)
+{
+    while (reader->file < reader->file_count) {
+        const struct file_map *map = &reader->files[reader->file].map;
+        bool usable = reader->position || file_begin(reader, map);
+        if (!usable || reader->position >= map->size) {
+            reader->file++;
+            reader->position = 0;
+            continue;
+        }
+        struct spool_block_header header;
+        size_t left = map->size - reader->position;
+        if (!header_check(map->data + reader->position, left, &header)) {
+            resync(reader, map);
+            continue;
+        }
+        int code = block_decode(reader, &header, map->data + reader->position + sizeof header, ret_block);
+        if (code == -ENOMEM)
+            return error_set(err, code, "spool: out of memory");
+        if (code)
+            damaged(reader, sizeof header + header.stored_bytes, true,
+                    code == -EOPNOTSUPP ? "needs a feature that this build lacks" : "damaged block");
+        block_describe(reader, &header, ret_block);
+        size_t step = sizeof header + wire_round_up(header.stored_bytes);
+        reader->position = step < left ? reader->position + step : map->size;
+        if (code == 0)
+            return 1;
+    }
+    return 0;
+}

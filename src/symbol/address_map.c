@@ -341,3 +341,12 @@ bool address_map_at(const struct address_map *map, size_t index, struct mapping_
     mapping_set_release(set);
     return found;
 }
+
+int address_map_add_module(struct address_map *map, uint64_t start, uint64_t length, uint64_t file_offset, struct module *module)
+{
+    uint64_t end;
+    if (length == 0 || __builtin_add_overflow(start, length, &end) || end > KERNEL_BIT)
+        return -EINVAL;
+    struct mapping added = {.start = start, .end = end, .offset = file_offset, .module = module};
+    return map_replace(map, start, end, &added);
+}

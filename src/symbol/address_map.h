@@ -43,6 +43,8 @@ void address_map_destroy(struct address_map *map);
 DEFINE_CLEANUP(struct address_map *, address_map_destroy)
 /* Adds a mapping, cutting what it covers. A file is opened at once (cheaply: no parsing), while its process still lives. */
 int address_map_add(struct address_map *map, const struct mapping_info *mapping);
+/* The same for a module that is known already (a recording's). Only executable mappings are of interest. */
+int address_map_add_module(struct address_map *map, uint64_t start, uint64_t length, uint64_t file_offset, struct module *module);
 int address_map_remove(struct address_map *map, uint64_t start, uint64_t length);
 /* Reads /proc/PID/maps (attach, or mmap records lost). */
 int address_map_load(struct address_map *map, struct error *err);

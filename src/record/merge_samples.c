@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything of sampling: modules, the tree of stacks, samples, time off the CPU. Nodes are named when a sample first needs
+ * them; a node's parent has a lower number, so that chains end.
+ */
+#include "base/array.h"
+#include "base/error.h"
+#include "merge_maps.h"
+#include "merge_modules.h"
+#include "merge_unwind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH_MAXIMUM = 4096, NODES_MAXIMUM = 1 << 28 };
+#define STACK_UNRESOLVED (UINT32_MAX - 1)
+
+struct merged_node {
+    struct wire_stack_node node;
+    int64_t raw_ns;
+    uint32_t stack; /* of the trace; STACK_UNRESOLVED before the first use */
+    bool known;
+};
+
+struct merge_samples {
+    struct merge *merge;
+    struct merge_modules *modules;
+    struct merge_maps *maps;
+    struct merge_unwind *unwind;
+    struct merged_node *nodes; /* by number; 0 is not used */
+    size_t node_count, node_capacity;
+    string_id category, blocked, preempted;
+    uint64_t missing_stacks; /* samples whose nodes are not there (damaged, or recycled) */
+};
+
+static void samples_destroy(void *state)
+{
+    struct merge_samples *samples = state;
+    if (!samples)
+        return;
+    merge_unwind_destroy(samples->unwind);
+    merge_maps_destroy(samples->maps);
+    merge_modules_destroy(samples->modules);
+    free(samples->nodes);
+    free(samples);
+}
+
+static int samples_create(struct merge *merge, void **ret_state, struct error *err)
+{
+    struct merge_samples *samples = calloc(1, sizeof(*samples));
+    if (!samples || merge_modules_create(merge, &samples->modules) < 0 ||
+        merge_maps_create(merge, samples->modules, &samples->maps) < 0 ||
+        merge_unwind_create(merge, samples->modules, samples->maps, &samples->unwind) < 0) {
+        samples_destroy(samples);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
+    samples->merge = merge;
+    struct trace_builder *builder = merge_builder(merge);
+    samples->category = trace_builder_string(builder, "cpu");
+    samples->blocked = trace_builder_string(builder, "blocked");
+    samples->preempted = trace_builder_string(builder, "preempted");
+    *ret_state = samples;
+    return 0;
+}
+
+static struct merge_samples *state_of(struct merge *merge)
+{
+    return merge_state(merge, &merge_part_samples);
+}
+
+static int on_module(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    return merge_modules_note(state_of(merge)->modules, (const struct wire_module *)(const void *)header);
+}
+
+static int on_mapping(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    return merge_maps_note(state_of(merge)->maps, (const struct wire_mapping *)(const void *)header);
+}
+
+static int on_target_maps(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    if (!stream->process)
+        return 0;
+    return merge_maps_note_target(state_of(merge)->maps, stream, (const struct wire_target_maps *)(const void *)header);
+}
+
+static int reserve_nodes(struct merge_samples *samples, size_t count)
+{
+    if (count <= samples->node_count)
+        return 0;
+    struct merged_node *grown = array_reserve(samples->nodes, &samples->node_capacity, count, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    samples->nodes = grown;
+    memset(grown + samples->node_count, 0, (count - samples->node_count) * sizeof(*grown));
+    samples->node_count = count;
+    return 0;
+}
+
+static int on_stack_nodes(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    struct merge_samples *samples = state_of(merge);
+    const struct wire_stack_nodes *record = (const struct wire_stack_nodes *)(const void *)header;
+    const struct wire_stack_node *nodes = (const struct wire_stack_node *)(record + 1);
+    size_t room = (wire_bytes(header) - sizeof(*record)) / sizeof(*nodes);
+    size_t count = header->value < room ? header->value : room;
+    /* Numbers are dense: far ahead of what is there means damage, not a reason to reserve gigabytes. */
+    if (record->first + count > NODES_MAXIMUM || record->first > samples->node_count + (1 << 22))
+        return 0;
+    int r = reserve_nodes(samples, record->first + count);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count; i++)
+        samples->nodes[record->first + i] = (struct merged_node){nodes[i], record->time_ns, STACK_UNRESOLVED, true};
+    return 0;
+}
+
+static int samples_between(struct merge *merge, void *state, struct error *err)
+{
+    struct merge_samples *samples = state;
+    int r = merge_modules_open(samples->modules, err);
+    if (r < 0)
+        return r;
+    r = merge_maps_prepare(samples->maps);
+    return r < 0 ? error_set_errno(err, r, "cannot put the recording's mappings in order") : 0;
+}
+
+static int resolve_node(struct merge_samples *samples, struct merged_node *node, stack_id parent)
+{
+    stack_id stack;
+    struct module *module = merge_modules_by_number(samples->modules, node->node.module);
+    int r = merge_modules_push(samples->modules, parent, module, node->node.address, node->raw_ns, &stack);
+    if (r == 0)
+        node->stack = stack.index;
+    return r;
+}
+
+/* The trace's stack for a node: NONE when it, or one of its callers, is not there. */
+static int stack_of(struct merge_samples *samples, uint32_t number, stack_id *ret_stack)
+{
+    uint32_t chain[DEPTH_MAXIMUM];
+    size_t depth = 0;
+    stack_id stack = STACK_NONE;
+    for (uint32_t at = number; at;) {
+        if (at >= samples->node_count || !samples->nodes[at].known || depth == DEPTH_MAXIMUM) {
+            samples->missing_stacks++;
+            *ret_stack = STACK_NONE;
+            return 0;
+        }
+        if (samples->nodes[at].stack != STACK_UNRESOLVED) {
+            stack.index = samples->nodes[at].stack;
+            break;
+        }
+        chain[depth++] = at;
+        uint32_t parent = samples->nodes[at].node.parent;
+        at = parent < at ? parent : UINT32_MAX; /* an upward link is damage */
+    }
+    int r = 0;
+    while (depth > 0 && r == 0) {
+        struct merged_node *node = &samples->nodes[chain[--depth]];
+        r = resolve_node(samples, node, stack);
+        stack.index = node->stack;
+    }
+    *ret_stack = stack;
+    return r;
+}
+
+static int on_sample(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    struct merge_samples *samples = state_of(merge);
+    const struct wire_sample *record = (const struct wire_sample *)(const void *)header;
+    struct sample sample = {
+        .time_ns = merge_time_raw(merge, record->time_ns),
+        .weight = record->weight,
+        .cpu = record->cpu,
+        .event = record->event < SAMPLE_EVENT_COUNT ? record->event : SAMPLE_EVENT_CPU_CLOCK,
+        .flags = record->flags,
+    };
+    int r = stack_of(samples, header->value, &sample.stack);
+    if (r < 0)
+        return r;
+    track_id track = merge_thread_at(merge, record->pid, record->tid, sample.time_ns);
+    return trace_builder_add_sample(merge_builder(merge), track, &sample);
+}
+
+static int on_off_cpu(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    struct merge_samples *samples = state_of(merge);
+    const struct wire_off_cpu *record = (const struct wire_off_cpu *)(const void *)header;
+    string_id reason = header->value == WIRE_OFF_CPU_PREEMPTED ? samples->preempted : samples->blocked;
+    int64_t begin_ns = merge_time_raw(merge, record->begin_ns);
+    const struct span span = {
+        .track = merge_sched_at(merge, record->pid, record->tid, begin_ns),
+        .begin_ns = begin_ns,
+        .end_ns = merge_time_raw(merge, record->end_ns),
+        .name = reason,
+        .category = samples->category,
+        .kind = SPAN_KIND_BLOCKED,
+        .parent = SPAN_NONE,
+        .stack = STACK_NONE,
+    };
+    const struct payload payload = {
+        .kind = PAYLOAD_BLOCKED, .present = 3, .fields = {{.string = reason}, {.u64 = record->from_cpu}}};
+    span_id handle;
+    return trace_builder_add_span(merge_builder(merge), &span, &payload, &handle);
+}
+
+static int on_chain_sample(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    return merge_unwind_chain(state_of(merge)->unwind, stream, (const struct wire_chain_sample *)(const void *)header);
+}
+
+static int on_stack_sample(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    return merge_unwind_stack(state_of(merge)->unwind, stream, (const struct wire_stack_sample *)(const void *)header);
+}
+
+static int samples_finish(struct merge *merge, void *state, struct error *err)
+{
+    struct merge_samples *samples = state;
+    int r = merge_unwind_finish(samples->unwind);
+    if (r == 0 && samples->missing_stacks)
+        r = trace_builder_add_ledger(merge_builder(merge), "call stacks", samples->missing_stacks, 0, samples->missing_stacks,
+                                     "nodes are damaged or were recycled: samples without a stack");
+    return r < 0 ? error_set_errno(err, r, "cannot add samples to the trace") : 0;
+}
+
+static const struct merge_handler handlers[] = {
+    {WIRE_MODULE, MERGE_LIFE, on_module},
+    {WIRE_MAPPING, MERGE_LIFE, on_mapping},
+    {WIRE_TARGET_MAPS, MERGE_LIFE, on_target_maps},
+    {WIRE_STACK_NODES, MERGE_LIFE, on_stack_nodes},
+    {WIRE_SAMPLE, MERGE_ROWS, on_sample},
+    {WIRE_OFF_CPU, MERGE_ROWS, on_off_cpu},
+    {WIRE_CHAIN_SAMPLE, MERGE_ROWS, on_chain_sample},
+    {WIRE_STACK_SAMPLE, MERGE_ROWS, on_stack_sample},
+    {0, MERGE_LIFE, NULL},
+};
+
+const struct merge_part merge_part_samples = {
+    .name = "samples",
+    .create = samples_create,
+    .between = samples_between,
+    .finish = samples_finish,
+    .destroy = samples_destroy,
+    .handlers = handlers,
+};

@@ -7,11 +7,13 @@
 #include "trace/filter.h"
 #include "trace/trace.h"
 
+/* --top was not given: 15 in text, all in json and csv. */
+#define SUMMARY_TOP_DEFAULT UINT64_MAX
+
 struct summary_options {
     uint64_t top;                     /* functions; 0 = all */
     const struct trace_filter *where; /* NULL = everything */
-    const char *trace_path;           /* for the hint how to go on; NULL = none */
 };
-int print_summary(const struct trace *trace, const struct summary_options *options, const struct invocation *invocation, struct error *err);
+int print_summary(struct trace *trace, const struct summary_options *options, const struct invocation *invocation, struct error *err);
 
 #endif

@@ -23,7 +23,7 @@ void recording_preset(void *values)
     struct recording_values *recording = values;
     recording->summary = 1;
     recording->frequency_hz = 999;
-    recording->top = 15;
+    recording->top = SUMMARY_TOP_DEFAULT;
 }
 
 static int parse_callgraph(const char *text, struct record_options *options, struct error *err)
@@ -194,6 +194,6 @@ int recording_finish(const struct finish_options *options, const struct invocati
     log_info(invocation->log, "trace written to %s", file.path);
     if (!options->summary)
         return 0;
-    struct summary_options print = {.top = options->top, .trace_path = file.path};
+    struct summary_options print = {.top = options->top};
     return print_summary(trace, &print, invocation, err);
 }

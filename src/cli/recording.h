@@ -33,7 +33,7 @@ struct recording_values {
 #define OPTION_TOP                                                                                                     \
     {                                                                                                                  \
         .long_name = "top", .kind = OPTION_U64, .offset = RECORDING_FIELD(top), .value_name = "N",                     \
-        .help = "functions in the summary; 0: all [15]", .maximum = 1000000                                            \
+        .help = "functions in the summary; 0: all [15; json and csv: all]", .maximum = 1000000                                            \
     }
 #define RECORDING_OPTIONS                                                                                              \
     {.long_name = "perf-freq", .kind = OPTION_U64, .offset = RECORDING_FIELD(frequency_hz), .value_name = "HZ",        \

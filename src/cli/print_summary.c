@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* The summary of a trace on stdout. The keys of JSON and the columns of CSV are a contract: docs/metrics.md. */
+#include "print_summary.h"
+
+#include "base/file.h"
+#include "view/summary.h"
+
+#include <string.h>
+
+static void json_optional(struct json *json, const char *key, struct optional_i64 value)
+{
+    if (value.known)
+        json_i64(json, key, value.value);
+    else
+        json_null(json, key);
+}
+
+static void json_functions(struct json *json, const struct summary *summary, size_t count)
+{
+    json_open(json, "functions", '[');
+    for (size_t i = 0; i < count; i++) {
+        const struct summary_function *function = &summary->functions[i];
+        json_open(json, NULL, '{');
+        json_text(json, "source", function->spans ? "spans" : "samples");
+        json_text(json, "name", function->name);
+        json_string(json, "category", function->category);
+        json_string(json, "module", function->module);
+        json_u64(json, "count", function->count);
+        json_i64(json, "total_ns", function->total_ns);
+        json_i64(json, "self_ns", function->self_ns);
+        json_optional(json, "min_ns", (struct optional_i64){function->spans, function->min_ns});
+        json_optional(json, "max_ns", (struct optional_i64){function->spans, function->max_ns});
+        json_double(json, "percent", function->percent, 3);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_modules_and_threads(struct json *json, const struct summary *summary)
+{
+    json_open(json, "modules", '[');
+    for (size_t i = 0; i < summary->module_count; i++) {
+        json_open(json, NULL, '{');
+        json_string(json, "name", summary->modules[i].name);
+        json_u64(json, "count", summary->modules[i].count);
+        json_i64(json, "self_ns", summary->modules[i].self_ns);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_open(json, "threads", '[');
+    for (size_t i = 0; i < summary->thread_count; i++) {
+        const struct summary_thread *thread = &summary->threads[i];
+        json_open(json, NULL, '{');
+        json_string(json, "name", thread->name);
+        json_i64(json, "pid", thread->pid);
+        json_i64(json, "tid", thread->tid);
+        json_u64(json, "samples", thread->samples);
+        json_i64(json, "cpu_ns", thread->cpu_ns);
+        json_optional(json, "blocked_ns", thread->blocked_ns);
+        json_optional(json, "preempted_ns", thread->preempted_ns);
+        json_optional(json, "life_ns", thread->life_ns);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_ledger(struct json *json, const struct summary *summary)
+{
+    json_open(json, "ledger", '[');
+    for (uint32_t i = 0; i < summary->ledger_count; i++) {
+        const struct ledger_entry *entry = &summary->ledger[i];
+        json_open(json, NULL, '{');
+        json_string(json, "source", trace_text(summary->trace, entry->source));
+        json_u64(json, "seen", entry->seen);
+        json_u64(json, "recorded", entry->recorded);
+        json_u64(json, "lost", entry->lost);
+        json_string(json, "reason", trace_text(summary->trace, entry->reason));
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_processes(struct json *json, const struct summary *summary)
+{
+    json_open(json, "processes", '[');
+    for (size_t i = 0; i < summary->process_count; i++) {
+        const struct summary_process *process = &summary->processes[i];
+        json_open(json, NULL, '{');
+        json_i64(json, "pid", process->pid);
+        json_optional(json, "rank", (struct optional_i64){process->rank >= 0, process->rank});
+        json_string(json, "command", process->command);
+        json_string(json, "executable", process->executable);
+        json_u64(json, "generation", process->generation);
+        json_i64(json, "start_ns", process->start_ns);
+        json_optional(json, "end_ns", process->end_ns);
+        json_optional(json, "wait_status", (struct optional_i64){process->wait_status != -1, process->wait_status});
+        json_bool(json, "attached", process->attached);
+        json_i64(json, "cpu_ns", process->cpu_ns);
+        json_string(json, "reason", process->reason);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_sampling(struct json *json, const struct summary *summary)
+{
+    json_open(json, "sampling", '{');
+    json_string(json, "event", trace_metadata(summary->trace, "sampling.event"));
+    json_string(json, "callgraph", trace_metadata(summary->trace, "sampling.callgraph"));
+    json_string(json, "frequency", trace_metadata(summary->trace, "sampling.frequency"));
+    json_string(json, "frequency_delivered", trace_metadata(summary->trace, "sampling.frequency_delivered"));
+    json_u64(json, "samples", summary->samples);
+    json_u64(json, "samples_kernel", summary->samples_kernel);
+    json_u64(json, "samples_truncated", summary->samples_truncated);
+    json_u64(json, "samples_without_stack", summary->samples_without_stack);
+    json_i64(json, "sampled_ns", summary->sampled_ns);
+    json_i64(json, "kernel_ns", summary->kernel_ns);
+    json_optional(json, "blocked_ns", (struct optional_i64){summary->off_cpu_known, summary->blocked_ns});
+    json_optional(json, "preempted_ns", (struct optional_i64){summary->off_cpu_known, summary->preempted_ns});
+    json_close(json, '}');
+}
+
+static void print_json(const struct summary *summary, size_t count, struct text *out)
+{
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "command", trace_metadata(summary->trace, "command"));
+    json_i64(&json, "duration_ns", summary->duration_ns);
+    json_optional(&json, "exit_status", summary->exit_status);
+    json_optional(&json, "overhead_ns", summary->overhead_ns);
+    json_optional(&json, "start_realtime_ns", summary->start_realtime_ns);
+    json_sampling(&json, summary);
+    json_functions(&json, summary, count);
+    json_modules_and_threads(&json, summary);
+    json_processes(&json, summary);
+    json_ledger(&json, summary);
+    json_close(&json, '}');
+}
+
+/* The functions: the table that a spreadsheet wants. */
+static void print_csv(const struct summary *summary, size_t count, struct text *out)
+{
+    struct csv csv = {.out = out};
+    text_add_string(out, "source,name,category,module,count,total_ns,self_ns,min_ns,max_ns,percent\n");
+    for (size_t i = 0; i < count; i++) {
+        const struct summary_function *function = &summary->functions[i];
+        csv_text(&csv, function->spans ? "spans" : "samples");
+        csv_text(&csv, function->name);
+        csv_text(&csv, function->category);
+        csv_text(&csv, function->module);
+        csv_u64(&csv, function->count);
+        csv_i64(&csv, function->total_ns);
+        csv_i64(&csv, function->self_ns);
+        if (function->spans) {
+            csv_i64(&csv, function->min_ns);
+            csv_i64(&csv, function->max_ns);
+        } else {
+            csv_empty(&csv);
+            csv_empty(&csv);
+        }
+        csv_double(&csv, function->percent, 3);
+        csv_end(&csv);
+    }
+}
+
+/* --top counts functions of each source; what is left out for it is moved behind the shown ones. */
+static size_t take_top(struct summary *summary, uint64_t top)
+{
+    size_t samples = summary->sample_function_count, spans = summary->function_count - samples;
+    if (!top)
+        return summary->function_count;
+    size_t shown_samples = top < samples ? (size_t)top : samples, shown_spans = top < spans ? (size_t)top : spans;
+    memmove(summary->functions + shown_samples, summary->functions + samples, shown_spans * sizeof *summary->functions);
+    return shown_samples + shown_spans;
+}
+
+int print_summary(struct trace *trace, const struct summary_options *options, const struct invocation *invocation, struct error *err)
+{
+    CLEANUP(summary_destroyp) struct summary *summary = NULL;
+    struct text text = TEXT_INIT;
+    int result = summary_create(trace, options->where, invocation->progress, &summary, err);
+    if (result < 0)
+        return result;
+    uint64_t top = options->top;
+    if (top == SUMMARY_TOP_DEFAULT)
+        top = invocation->format == OUTPUT_TEXT ? 15 : 0;
+    output_progress_clear();
+    if (invocation->format == OUTPUT_TEXT)
+        summary_draw(summary, top, &invocation->look, &text);
+    else if (invocation->format == OUTPUT_JSON)
+        print_json(summary, take_top(summary, top), &text);
+    else
+        print_csv(summary, take_top(summary, top), &text);
+    return output_text(invocation->out, &text, err);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* Building a summary: tables of processes and threads, then samples, then spans, then the order in which they are shown. */
+#include "summary_build.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, -ENOMEM, "out of memory while making the summary");
+}
+
+static struct optional_i64 metadata_number(const struct trace *trace, const char *key)
+{
+    const char *text = trace_metadata(trace, key);
+    char *end;
+    if (!text || !*text)
+        return (struct optional_i64){0};
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    return (struct optional_i64){!errno && !*end, value};
+}
+
+static struct optional_i64 exit_status(const struct summary_build *build)
+{
+    struct optional_i64 status = metadata_number(build->trace, "exit_status");
+    int wait_status = build->process_count ? build->processes[0].exit_status : -1;
+    if (status.known || wait_status == -1)
+        return status;
+    if (WIFEXITED(wait_status))
+        return (struct optional_i64){true, WEXITSTATUS(wait_status)};
+    if (WIFSIGNALED(wait_status))
+        return (struct optional_i64){true, 128 + WTERMSIG(wait_status)};
+    return (struct optional_i64){0};
+}
+
+/* Events and lives of processes both tell how long the run was. */
+static int64_t duration_of(const struct summary_build *build)
+{
+    int64_t begin_ns, end_ns;
+    trace_time_range(build->trace, &begin_ns, &end_ns);
+    bool empty = begin_ns == 0 && end_ns == 0;
+    for (uint32_t i = 0; i < build->process_count; i++) {
+        const struct trace_process *process = &build->processes[i];
+        if (process->end_ns == INT64_MIN || process->start_ns == INT64_MIN)
+            continue;
+        begin_ns = empty || process->start_ns < begin_ns ? process->start_ns : begin_ns;
+        end_ns = empty || process->end_ns > end_ns ? process->end_ns : end_ns;
+        empty = false;
+    }
+    return end_ns - begin_ns;
+}
+
+/* --- tables -------------------------------------------------------------------------------------------------------- */
+
+static int load_tables(struct summary_build *build)
+{
+    build->tracks = trace_tracks(build->trace, &build->track_count);
+    build->processes = trace_processes(build->trace, &build->process_count);
+    build->frames = trace_frames(build->trace, &build->frame_count);
+    build->modules = trace_modules(build->trace, &build->module_count);
+    build->stacks = trace_stacks(build->trace, &build->stack_count);
+    build->frame_function = malloc(((size_t)build->frame_count + 1) * sizeof *build->frame_function);
+    build->module_index = malloc(((size_t)build->module_count + 1) * sizeof *build->module_index);
+    build->track_thread = malloc(((size_t)build->track_count + 1) * sizeof *build->track_thread);
+    build->process_cpu_ns = calloc((size_t)build->process_count + 1, sizeof *build->process_cpu_ns);
+    if (!build->frame_function || !build->module_index || !build->track_thread || !build->process_cpu_ns)
+        return out_of_memory(build->err);
+    memset(build->frame_function, 0xff, ((size_t)build->frame_count + 1) * sizeof *build->frame_function);
+    memset(build->module_index, 0xff, ((size_t)build->module_count + 1) * sizeof *build->module_index);
+    memset(build->track_thread, 0xff, ((size_t)build->track_count + 1) * sizeof *build->track_thread);
+    return 0;
+}
+
+static void fill_thread(struct summary_build *build, const struct trace_track *track, struct summary_thread *thread)
+{
+    bool known = track->process.index < build->process_count;
+    const struct trace_process *process = known ? &build->processes[track->process.index] : NULL;
+    thread->name = trace_text(build->trace, track->name);
+    thread->process = process ? trace_text(build->trace, process->command) : "";
+    thread->pid = process ? process->pid : -1;
+    thread->tid = track->tid;
+    if (track->start_ns != INT64_MIN && track->end_ns != INT64_MIN)
+        thread->life_ns = (struct optional_i64){true, track->end_ns - track->start_ns};
+}
+
+/* A thread's lane and its scheduler lane are told together by process and thread id. */
+static int add_threads(struct summary_build *build)
+{
+    struct summary *summary = build->summary;
+    struct map threads;
+    int result = 0;
+    summary->threads = calloc((size_t)build->track_count + 1, sizeof *summary->threads);
+    if (!summary->threads)
+        return out_of_memory(build->err);
+    map_init(&threads);
+    for (uint32_t i = 0; i < build->track_count && result == 0; i++) {
+        const struct trace_track *track = &build->tracks[i];
+        if (track->kind != TRACK_KIND_THREAD && track->kind != TRACK_KIND_SCHED)
+            continue;
+        uint64_t key = (uint64_t)track->process.index << 32 | (uint32_t)track->tid, index;
+        bool seen = map_get(&threads, key, &index);
+        if (!seen) {
+            index = summary->thread_count++;
+            result = map_set(&threads, key, index);
+        }
+        if (!seen || track->kind == TRACK_KIND_THREAD)
+            fill_thread(build, track, &summary->threads[index]);
+        build->track_thread[i] = (uint32_t)index;
+    }
+    map_finish(&threads);
+    return result < 0 ? out_of_memory(build->err) : 0;
+}
+
+static int add_processes(struct summary_build *build)
+{
+    struct summary *summary = build->summary;
+    summary->processes = calloc((size_t)build->process_count + 1, sizeof *summary->processes);
+    if (!summary->processes)
+        return out_of_memory(build->err);
+    for (uint32_t i = 0; i < build->process_count; i++) {
+        const struct trace_process *process = &build->processes[i];
+        summary->processes[i] = (struct summary_process){
+            .command = trace_text(build->trace, process->command),
+            .executable = trace_text(build->trace, process->executable),
+            .reason = trace_text(build->trace, process->reason),
+            .pid = process->pid,
+            .rank = process->rank,
+            .wait_status = process->exit_status,
+            .generation = process->generation,
+            .start_ns = process->start_ns,
+            .end_ns = {process->end_ns != INT64_MIN, process->end_ns},
+            .cpu_ns = build->process_cpu_ns[i],
+            .attached = process->attached,
+        };
+    }
+    summary->process_count = build->process_count;
+    return 0;
+}
+
+/* --- order --------------------------------------------------------------------------------------------------------- */
+
+static int by_time(int64_t left, int64_t right)
+{
+    return (left < right) - (left > right); /* greatest first */
+}
+
+static int compare_functions(const void *left, const void *right)
+{
+    const struct summary_function *a = left, *b = right;
+    int order = by_time(a->self_ns, b->self_ns);
+    order = order ? order : by_time(a->total_ns, b->total_ns);
+    order = order ? order : strcmp(a->name, b->name);
+    return order ? order : strcmp(a->module, b->module);
+}
+
+static int compare_modules(const void *left, const void *right)
+{
+    const struct summary_module *a = left, *b = right;
+    int order = by_time(a->self_ns, b->self_ns);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+static int compare_threads(const void *left, const void *right)
+{
+    const struct summary_thread *a = left, *b = right;
+    int order = by_time(a->cpu_ns, b->cpu_ns);
+    order = order ? order : (a->pid > b->pid) - (a->pid < b->pid);
+    return order ? order : (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+static void set_percents(struct summary_function *functions, size_t count)
+{
+    double whole = 0;
+    for (size_t i = 0; i < count; i++)
+        whole += (double)functions[i].self_ns;
+    for (size_t i = 0; i < count; i++)
+        functions[i].percent = whole > 0 ? 100 * (double)functions[i].self_ns / whole : 0;
+}
+
+/* With a filter, threads that nothing matched are none of the answer. */
+static void drop_idle_threads(struct summary *summary)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < summary->thread_count; i++) {
+        const struct summary_thread *thread = &summary->threads[i];
+        if (thread->samples || thread->blocked_ns.value || thread->preempted_ns.value)
+            summary->threads[kept++] = *thread;
+    }
+    summary->thread_count = kept;
+}
+
+static void put_in_order(struct summary *summary)
+{
+    size_t samples = summary->sample_function_count, spans = summary->function_count - samples;
+    if (samples)
+        qsort(summary->functions, samples, sizeof *summary->functions, compare_functions);
+    if (spans)
+        qsort(summary->functions + samples, spans, sizeof *summary->functions, compare_functions);
+    set_percents(summary->functions, samples);
+    if (spans)
+        set_percents(summary->functions + samples, spans);
+    if (summary->module_count)
+        qsort(summary->modules, summary->module_count, sizeof *summary->modules, compare_modules);
+    if (summary->filtered)
+        drop_idle_threads(summary);
+    qsort(summary->threads, summary->thread_count, sizeof *summary->threads, compare_threads);
+}
+
+static int build_all(struct summary_build *build)
+{
+    struct summary *summary = build->summary;
+    int result = load_tables(build);
+    if (result == 0)
+        result = add_threads(build);
+    if (result == 0)
+        result = summary_add_samples(build);
+    summary->sample_function_count = summary->function_count;
+    if (result == 0)
+        result = summary_add_spans(build);
+    if (result == 0)
+        result = add_processes(build);
+    if (result < 0)
+        return result;
+    summary->ledger = trace_ledger(build->trace, &summary->ledger_count);
+    summary->duration_ns = duration_of(build);
+    summary->exit_status = exit_status(build);
+    summary->overhead_ns = metadata_number(build->trace, "overhead_ns");
+    summary->start_realtime_ns = metadata_number(build->trace, "start_realtime_ns");
+    put_in_order(summary);
+    return 0;
+}
+
+int summary_create(struct trace *trace, const struct trace_filter *where, const struct progress *progress, struct summary **ret_summary, struct error *err)
+{
+    CLEANUP(summary_destroyp) struct summary *summary = calloc(1, sizeof *summary);
+    CLEANUP(filter_match_destroyp) struct filter_match *match = NULL;
+    if (!summary)
+        return out_of_memory(err);
+    summary->trace = trace_ref(trace);
+    summary->filtered = where != NULL;
+    if (where && filter_match_create(where, trace, &match) < 0)
+        return out_of_memory(err);
+    struct summary_build build = {.trace = trace, .summary = summary, .match = match, .progress = progress, .err = err};
+    map_init(&build.function_index);
+    int result = build_all(&build);
+    map_finish(&build.function_index);
+    free(build.frame_function);
+    free(build.last_seen);
+    free(build.module_index);
+    free(build.track_thread);
+    free(build.process_cpu_ns);
+    if (result == 0)
+        *ret_summary = TAKE_PTR(summary);
+    return result;
+}
+
+void summary_destroy(struct summary *summary)
+{
+    if (!summary)
+        return;
+    trace_unref(summary->trace);
+    free(summary->functions);
+    free(summary->modules);
+    free(summary->threads);
+    free(summary->processes);
+    free(summary);
+}

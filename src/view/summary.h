@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* The summary of a trace: numbers and texts ready to be shown, without a screen. Definitions: docs/metrics.md. */
+#ifndef HP_VIEW_SUMMARY_H
+#define HP_VIEW_SUMMARY_H
+
+#include "base/cleanup.h"
+#include "table.h"
+#include "trace/filter.h"
+#include "trace/trace.h"
+
+#include <stdint.h>
+
+struct progress;
+
+/* A number that may be missing. */
+struct optional_i64 {
+    bool known;
+    int64_t value;
+};
+
+struct summary_function {
+    bool spans;             /* source: spans, else samples */
+    const char *name, *category, *module; /* "" = absent */
+    uint64_t count;         /* samples that show it, or spans */
+    int64_t total_ns, self_ns;
+    int64_t min_ns, max_ns; /* of spans */
+    double percent;         /* self time in the self time of all functions of the same source */
+};
+
+struct summary_module {
+    const char *name;
+    uint64_t count;
+    int64_t self_ns;
+};
+
+struct summary_thread {
+    const char *name, *process; /* thread and program names */
+    int32_t pid, tid;
+    uint64_t samples;
+    int64_t cpu_ns;             /* sum of its samples' weights */
+    struct optional_i64 blocked_ns, preempted_ns; /* from switch records */
+    struct optional_i64 life_ns;
+};
+
+struct summary_process {
+    const char *command, *executable, *reason;
+    int32_t pid, rank, wait_status; /* wait_status -1 = unknown */
+    uint32_t generation;
+    int64_t start_ns;
+    struct optional_i64 end_ns;
+    int64_t cpu_ns;             /* sum of its samples' weights */
+    bool attached;
+};
+
+struct summary {
+    struct trace *trace;        /* texts point into it */
+    int64_t duration_ns;        /* of everything that is in the trace */
+    struct optional_i64 exit_status, overhead_ns, start_realtime_ns;
+
+    struct summary_function *functions; /* samples first, then spans; each by self time */
+    size_t function_count, sample_function_count;
+    struct summary_module *modules;     /* by self time */
+    size_t module_count;
+    struct summary_thread *threads;     /* by CPU time */
+    size_t thread_count;
+    struct summary_process *processes;  /* in the trace's order */
+    size_t process_count;
+    const struct ledger_entry *ledger;
+    uint32_t ledger_count;
+
+    /* Of samples of CPU time: */
+    uint64_t samples, samples_kernel, samples_truncated, samples_without_stack;
+    int64_t sampled_ns, kernel_ns;
+    uint64_t fault_samples;
+    bool off_cpu_known;         /* switch records were taken */
+    int64_t blocked_ns, preempted_ns;
+    bool filtered;              /* --where left something out: whole-run numbers do not apply */
+};
+
+int summary_create(struct trace *trace, const struct trace_filter *where, const struct progress *progress, struct summary **ret_summary, struct error *err);
+void summary_destroy(struct summary *summary);
+DEFINE_CLEANUP(struct summary *, summary_destroy)
+
+/* The text for people: `top` functions, 0 = all. */
+void summary_draw(const struct summary *summary, uint64_t top, const struct text_look *look, struct text *out);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the files that build a summary; nobody else includes it. */
+#ifndef HP_VIEW_SUMMARY_BUILD_H
+#define HP_VIEW_SUMMARY_BUILD_H
+
+#include "base/map.h"
+#include "base/progress.h"
+#include "summary.h"
+
+struct error;
+
+struct summary_build {
+    struct trace *trace;
+    struct summary *summary;
+    struct filter_match *match; /* NULL = everything */
+    const struct progress *progress;
+    struct error *err;
+
+    const struct trace_track *tracks;
+    const struct trace_process *processes;
+    const struct trace_frame *frames;
+    const struct trace_module *modules;
+    const struct stack_node *stacks;
+    uint32_t track_count, process_count, frame_count, module_count, stack_count;
+
+    size_t function_capacity;
+    uint32_t *frame_function; /* by frame: its function, UINT32_MAX = not looked up; one more for "unknown" */
+    uint32_t *last_seen;      /* by function: the stack that counted it last, so that recursion counts once */
+    size_t last_seen_capacity;
+    uint32_t serial;
+    struct map function_index; /* function name and module -> function */
+    uint32_t *module_index;   /* by trace module: ours; one more for "unknown" */
+    size_t module_capacity;
+    uint32_t *track_thread;   /* by track: the thread it belongs to; UINT32_MAX = none */
+    int64_t *process_cpu_ns;  /* by trace process */
+};
+
+/* 0 or a negative errno, build->err set. */
+int summary_add_samples(struct summary_build *build);
+int summary_add_spans(struct summary_build *build);
+
+#endif

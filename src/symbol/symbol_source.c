@@ -4,27 +4,69 @@
 
 #include "base/map.h"
 #include "base/text.h"
+#include "debug_files.h"
 #include "demangle.h"
+#include "dwarf.h"
 #include "module.h"
 #include "symtab.h"
 
 #include <errno.h>
 #include <string.h>
 
+#define INLINE_DEPTH_MAXIMUM 128
+
 struct symbol_source {
     struct module *module;
     const struct symbolizer_options *options;
     struct symtab *symtab;
-    struct map names; /* symbol index -> string id */
+    struct map symbol_names; /* symbol index -> string id */
+    struct map dwarf_names;  /* function key -> string id */
+    int debug_fd;            /* the separate debug file, or -1 */
+    struct elf_image *debug_image;
+    struct dwarf_info *dwarf;
     const char *problem;
 };
 
 static void note_problem(struct symbol_source *source, const struct elf_image *image)
 {
+    if (module_kind_of(source->module) == MODULE_KIND_JIT)
+        return;
     if (!image)
-        source->problem = module_is_deleted(source->module) ? "file was deleted" : "file is gone or was replaced";
-    else if (symtab_count(source->symtab) == 0)
-        source->problem = "stripped";
+        source->problem = module_is_deleted(source->module) ? "the file was deleted" : "the file is gone or was replaced";
+    else if (symtab_count(source->symtab) == 0 && !source->dwarf)
+        source->problem = "stripped, and no debug file found";
+}
+
+/* What the module itself lacks is looked for elsewhere, the nearest place first; a server is the last. */
+static void open_debug_file(struct symbol_source *source, const struct elf_image *image, bool ask_server)
+{
+    const struct symbolizer_options *options = source->options;
+    source->debug_fd = debug_file_find(source->module, options->debug_directories);
+    if (source->debug_fd < 0 && ask_server && !options->no_debuginfod)
+        source->debug_fd = debuginfod_fetch(image->build_id, image->build_id_size, options->debuginfod_timeout_ms, options->log);
+    if (source->debug_fd < 0)
+        return;
+    if (elf_image_open(source->debug_fd, &source->debug_image) == 0)
+        (void)symtab_add(source->symtab, source->debug_image, false);
+    if (!source->dwarf)
+        (void)dwarf_info_open(source->debug_fd, &source->dwarf);
+}
+
+static void open_file(struct symbol_source *source, const struct elf_image *image)
+{
+    (void)symtab_add(source->symtab, image, true);
+    int fd = source->module->image ? -1 : module_descriptor(source->module);
+    if (fd >= 0)
+        (void)dwarf_info_open(fd, &source->dwarf);
+    bool has_symtab = elf_section_of_type(image, SHT_SYMTAB) != NULL;
+    uint8_t *bytes;
+    size_t size;
+    if (!has_symtab && debug_data_unpack(image, &bytes, &size) == 0) {
+        (void)symtab_add_memory(source->symtab, bytes, size);
+        has_symtab = true;
+    }
+    if (!source->dwarf && fd >= 0)
+        open_debug_file(source, image, true);
 }
 
 int symbol_source_open(struct module *module, const struct symbolizer_options *options, struct symbol_source **ret_source)
@@ -36,10 +78,12 @@ int symbol_source_open(struct module *module, const struct symbolizer_options *o
     }
     source->module = module;
     source->options = options;
-    map_init(&source->names);
+    source->debug_fd = -1;
+    map_init(&source->symbol_names);
+    map_init(&source->dwarf_names);
     const struct elf_image *image = module_elf(module);
     if (image)
-        (void)symtab_add(source->symtab, image, true);
+        open_file(source, image);
     symtab_finish_adding(source->symtab);
     note_problem(source, image);
     *ret_source = source;
@@ -50,8 +94,13 @@ void symbol_source_destroy(struct symbol_source *source)
 {
     if (!source)
         return;
-    map_finish(&source->names);
+    map_finish(&source->symbol_names);
+    map_finish(&source->dwarf_names);
+    dwarf_info_close(source->dwarf);
     symtab_destroy(source->symtab);
+    elf_image_close(source->debug_image);
+    if (source->debug_fd >= 0)
+        close(source->debug_fd);
     free(source);
 }
 
@@ -60,31 +109,80 @@ const char *symbol_source_problem(const struct symbol_source *source)
     return source->problem;
 }
 
+static string_id intern(struct symbol_source *source, const char *text)
+{
+    string_id id = STRING_NONE;
+    (void)string_table_intern_text(source->options->strings, text, &id);
+    return id;
+}
+
+static string_id intern_readable(struct symbol_source *source, const char *raw, const char *suffix)
+{
+    CLEANUP(freep) char *readable = demangle(raw);
+    struct text name = TEXT_INIT;
+    text_addf(&name, "%s%s", readable ? readable : raw, suffix);
+    string_id id = intern(source, name.data);
+    text_finish(&name);
+    return id;
+}
+
 /* The readable name of a symbol, made once. */
 static string_id symbol_name(struct symbol_source *source, const struct symtab_match *match)
 {
     uint64_t known;
-    string_id id = STRING_NONE;
-    if (map_get(&source->names, match->index, &known))
+    if (map_get(&source->symbol_names, match->index, &known))
         return (string_id){(uint32_t)known};
     CLEANUP(freep) char *raw = symtab_name(source->symtab, match->index);
     if (!raw || raw[0] == '\0')
-        return id;
-    CLEANUP(freep) char *readable = demangle(raw);
-    struct text name = TEXT_INIT;
-    text_addf(&name, "%s%s", readable ? readable : raw, match->is_stub ? "@plt" : "");
-    (void)string_table_intern_text(source->options->strings, name.data, &id);
-    text_finish(&name);
-    (void)map_set(&source->names, match->index, id.index);
+        return STRING_NONE;
+    string_id id = intern_readable(source, raw, match->is_stub ? "@plt" : "");
+    (void)map_set(&source->symbol_names, match->index, id.index);
     return id;
+}
+
+static string_id dwarf_name(struct symbol_source *source, const struct dwarf_frame *frame)
+{
+    uint64_t known;
+    if (!frame->linkage_name)
+        return intern(source, frame->name);
+    if (map_get(&source->dwarf_names, frame->key, &known))
+        return (string_id){(uint32_t)known};
+    string_id id = intern_readable(source, frame->linkage_name, "");
+    (void)map_set(&source->dwarf_names, frame->key, id.index);
+    return id;
+}
+
+static size_t resolve_dwarf(struct symbol_source *source, uint64_t address, struct symbol_frame *frames, size_t capacity)
+{
+    struct dwarf_frame found[INLINE_DEPTH_MAXIMUM];
+    size_t count = source->dwarf ? dwarf_info_resolve(source->dwarf, address, found, INLINE_DEPTH_MAXIMUM) : 0;
+    size_t first = 0;
+    if (source->options->no_inlines && count > 0)
+        first = count - 1;
+    else if (count > capacity)
+        first = count - capacity; /* the outer frames tie the stack together */
+    for (size_t i = first; i < count; i++)
+        frames[i - first] = (struct symbol_frame){.function = dwarf_name(source, &found[i]),
+                                                  .file = intern(source, found[i].file),
+                                                  .line = found[i].line,
+                                                  .inlined = i + 1 < count,
+                                                  .known = true};
+    return count - first;
 }
 
 size_t symbol_source_resolve(struct symbol_source *source, uint64_t address, pid_t pid, int64_t time_ns,
                              struct symbol_frame *frames, size_t capacity)
 {
+    size_t count = resolve_dwarf(source, address, frames, capacity);
     struct symtab_match match;
-    if (!symtab_find(source->symtab, address, &match))
-        return 0;
-    frames[0] = (struct symbol_frame){.function = symbol_name(source, &match), .known = true};
-    return string_is(frames[0].function, STRING_NONE) ? 0 : 1;
+    string_id symbol = symtab_find(source->symtab, address, &match) ? symbol_name(source, &match) : STRING_NONE;
+    if (count == 0) {
+        frames[0] = (struct symbol_frame){.function = symbol, .known = true};
+        return string_is(symbol, STRING_NONE) ? 0 : 1;
+    }
+    /* The symbol table knows clones (.cold, .isra) and assembly functions, which debug info does not name. */
+    struct symbol_frame *physical = &frames[count - 1];
+    if (!string_is(symbol, STRING_NONE))
+        physical->function = symbol;
+    return string_is(physical->function, STRING_NONE) ? 0 : count;
 }

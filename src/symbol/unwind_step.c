@@ -89,6 +89,11 @@ static bool recover(const struct walk *walk, const struct place *place, const st
     }
     if (sample_read(walk->sample, address, ret_value, sizeof *ret_value))
         return true;
+    /* An epilogue has popped it already: compilers leave the rule, as the bytes below sp still hold what the register does. */
+    if (address < walk->sample->stack_address && (walk->registers.valid >> rule->number & 1)) {
+        *ret_value = walk->registers.values[rule->number];
+        return rule->number != place->rule->return_register;
+    }
     *failure = walk_unreadable(walk, address);
     return false;
 }

@@ -25,12 +25,26 @@ def read_stack(address):
     return b""
 
 
+def code_ranges():
+    ranges = []
+    with open("/proc/%d/maps" % gdb.selected_inferior().pid) as maps:
+        for line in maps:
+            words = line.split()
+            if "x" in words[1]:
+                ranges.append(tuple(int(number, 16) for number in words[0].split("-")))
+    return ranges
+
+
 def gdb_frames():
     frames = []
+    code = code_ranges()
     frame = gdb.newest_frame()
     why = ""
     while frame is not None and len(frames) < 500:
         try:
+            # Without unwind information gdb guesses; where the guess is not even code, its stack has ended.
+            if not any(start <= frame.pc() < end for start, end in code):
+                return frames, "not code"
             if frame.type() != gdb.INLINE_FRAME:
                 # A tail call's frame is reconstructed from call site notes; it is not on the stack.
                 if frame.type() != gdb.TAILCALL_FRAME:

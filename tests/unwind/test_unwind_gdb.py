@@ -60,11 +60,11 @@ def collect(program, places, start="work_start", arguments=(), step=400):
 
 
 def judge(place):
-    """'same', 'deeper' (ours goes on where gdb's ends), 'shorter' or 'different'."""
+    """'same', 'deeper' (ours goes on where gdb's ends), 'guessed' (gdb's went astray), 'shorter' or 'different'."""
     ours = [frame[0] for frame in place["ours"]]
     theirs = [frame[0] for frame in place["gdb"]]
-    while theirs and theirs[-1] == 0:
-        theirs.pop()
+    if place["gdb_end"] == "not code" and len(theirs) > len(ours) and ours == theirs[:len(ours)]:
+        return "guessed"
     if ours == theirs:
         return "same"
     if ours[:len(theirs)] == theirs:
@@ -75,7 +75,7 @@ def judge(place):
 
 
 def report(name, places):
-    counts = {"same": 0, "deeper": 0, "shorter": 0, "different": 0}
+    counts = {"same": 0, "deeper": 0, "guessed": 0, "shorter": 0, "different": 0}
     roots = 0
     examples = []
     for place in places:

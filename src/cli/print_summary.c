@@ -21,15 +21,15 @@ static void json_functions(struct json *json, const struct summary *summary, siz
     for (size_t i = 0; i < count; i++) {
         const struct summary_function *function = &summary->functions[i];
         json_open(json, NULL, '{');
-        json_text(json, "source", function->spans ? "spans" : "samples");
+        json_text(json, "source", function->group == SUMMARY_SAMPLES ? "samples" : "spans");
         json_text(json, "name", function->name);
         json_string(json, "category", function->category);
         json_string(json, "module", function->module);
         json_u64(json, "count", function->count);
         json_i64(json, "total_ns", function->total_ns);
         json_i64(json, "self_ns", function->self_ns);
-        json_optional(json, "min_ns", (struct optional_i64){function->spans, function->min_ns});
-        json_optional(json, "max_ns", (struct optional_i64){function->spans, function->max_ns});
+        json_optional(json, "min_ns", (struct optional_i64){function->group != SUMMARY_SAMPLES, function->min_ns});
+        json_optional(json, "max_ns", (struct optional_i64){function->group != SUMMARY_SAMPLES, function->max_ns});
         json_double(json, "percent", function->percent, 3);
         json_close(json, '}');
     }
@@ -144,14 +144,14 @@ static void print_csv(const struct summary *summary, size_t count, struct text *
     text_add_string(out, "source,name,category,module,count,total_ns,self_ns,min_ns,max_ns,percent\n");
     for (size_t i = 0; i < count; i++) {
         const struct summary_function *function = &summary->functions[i];
-        csv_text(&csv, function->spans ? "spans" : "samples");
+        csv_text(&csv, function->group == SUMMARY_SAMPLES ? "samples" : "spans");
         csv_text(&csv, function->name);
         csv_text(&csv, function->category);
         csv_text(&csv, function->module);
         csv_u64(&csv, function->count);
         csv_i64(&csv, function->total_ns);
         csv_i64(&csv, function->self_ns);
-        if (function->spans) {
+        if (function->group != SUMMARY_SAMPLES) {
             csv_i64(&csv, function->min_ns);
             csv_i64(&csv, function->max_ns);
         } else {
@@ -163,15 +163,19 @@ static void print_csv(const struct summary *summary, size_t count, struct text *
     }
 }
 
-/* --top counts functions of each source; what is left out for it is moved behind the shown ones. */
+/* --top counts functions of each group; what is left out for it is overwritten by those that stay. */
 static size_t take_top(struct summary *summary, uint64_t top)
 {
-    size_t samples = summary->sample_function_count, spans = summary->function_count - samples;
+    size_t from = 0, to = 0;
     if (!top)
         return summary->function_count;
-    size_t shown_samples = top < samples ? (size_t)top : samples, shown_spans = top < spans ? (size_t)top : spans;
-    memmove(summary->functions + shown_samples, summary->functions + samples, shown_spans * sizeof *summary->functions);
-    return shown_samples + shown_spans;
+    for (size_t group = 0; group < SUMMARY_GROUPS; group++) {
+        size_t count = summary->group_count[group], shown = top < count ? (size_t)top : count;
+        memmove(summary->functions + to, summary->functions + from, shown * sizeof *summary->functions);
+        from += count;
+        to += shown;
+    }
+    return to;
 }
 
 int print_summary(struct trace *trace, const struct summary_options *options, const struct invocation *invocation, struct error *err)

@@ -153,7 +153,8 @@ static int by_time(int64_t left, int64_t right)
 static int compare_functions(const void *left, const void *right)
 {
     const struct summary_function *a = left, *b = right;
-    int order = by_time(a->self_ns, b->self_ns);
+    int order = (a->group > b->group) - (a->group < b->group);
+    order = order ? order : by_time(a->self_ns, b->self_ns);
     order = order ? order : by_time(a->total_ns, b->total_ns);
     order = order ? order : strcmp(a->name, b->name);
     return order ? order : strcmp(a->module, b->module);
@@ -197,14 +198,15 @@ static void drop_idle_threads(struct summary *summary)
 
 static void put_in_order(struct summary *summary)
 {
-    size_t samples = summary->sample_function_count, spans = summary->function_count - samples;
-    if (samples)
-        qsort(summary->functions, samples, sizeof *summary->functions, compare_functions);
-    if (spans)
-        qsort(summary->functions + samples, spans, sizeof *summary->functions, compare_functions);
-    set_percents(summary->functions, samples);
-    if (spans)
-        set_percents(summary->functions + samples, spans);
+    struct summary_function *group = summary->functions;
+    if (summary->function_count)
+        qsort(summary->functions, summary->function_count, sizeof *summary->functions, compare_functions);
+    for (size_t i = 0; i < summary->function_count; i++)
+        summary->group_count[summary->functions[i].group]++;
+    for (size_t i = 0; i < SUMMARY_GROUPS && summary->function_count; i++) {
+        set_percents(group, summary->group_count[i]);
+        group += summary->group_count[i];
+    }
     if (summary->module_count)
         qsort(summary->modules, summary->module_count, sizeof *summary->modules, compare_modules);
     if (summary->filtered)
@@ -220,7 +222,6 @@ static int build_all(struct summary_build *build)
         result = add_threads(build);
     if (result == 0)
         result = summary_add_samples(build);
-    summary->sample_function_count = summary->function_count;
     if (result == 0)
         result = summary_add_spans(build);
     if (result == 0)

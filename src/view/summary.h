@@ -18,13 +18,16 @@ struct optional_i64 {
     int64_t value;
 };
 
+/* Off-CPU spans are a group of their own: they lie beside what threads do, and are all of two names. */
+enum summary_group { SUMMARY_SAMPLES, SUMMARY_SPANS, SUMMARY_OFF_CPU, SUMMARY_GROUPS };
+
 struct summary_function {
-    bool spans;             /* source: spans, else samples */
+    enum summary_group group;
     const char *name, *category, *module; /* "" = absent */
     uint64_t count;         /* samples that show it, or spans */
     int64_t total_ns, self_ns;
     int64_t min_ns, max_ns; /* of spans */
-    double percent;         /* self time in the self time of all functions of the same source */
+    double percent;         /* self time in the self time of all functions of the same group */
 };
 
 struct summary_module {
@@ -57,8 +60,8 @@ struct summary {
     int64_t duration_ns;        /* of everything that is in the trace */
     struct optional_i64 exit_status, overhead_ns, start_realtime_ns;
 
-    struct summary_function *functions; /* samples first, then spans; each by self time */
-    size_t function_count, sample_function_count;
+    struct summary_function *functions; /* group by group, each by self time */
+    size_t function_count, group_count[SUMMARY_GROUPS];
     struct summary_module *modules;     /* by self time */
     size_t module_count;
     struct summary_thread *threads;     /* by CPU time */

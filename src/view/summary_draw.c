@@ -112,6 +112,26 @@ static void draw_sampling(struct drawing *drawing)
     text_finish(&line);
 }
 
+/* What profiling took: our own process' CPU time, measured, and the interrupts in the program, estimated from one's cost. */
+static void draw_cost(struct drawing *drawing)
+{
+    const struct summary *summary = drawing->summary;
+    const char *recorder = metadata(drawing, "overhead.recorder_ns"), *interrupts = metadata(drawing, "overhead.interrupts_estimated_ns");
+    char time[32];
+    struct text line = TEXT_INIT;
+    if (!summary->overhead_ns.known)
+        return;
+    text_addf(&line, "%s of CPU time", format_duration(time, sizeof time, summary->overhead_ns.value));
+    if (summary->sampled_ns > 0 && !summary->filtered)
+        text_addf(&line, ", %.1f %% of the program's", 100.0 * (double)summary->overhead_ns.value / (double)summary->sampled_ns);
+    if (*recorder)
+        text_addf(&line, "; %s in hprofiler, measured", format_duration(time, sizeof time, strtoll(recorder, NULL, 10)));
+    if (*interrupts)
+        text_addf(&line, "; %s of interrupts in the program, estimated", format_duration(time, sizeof time, strtoll(interrupts, NULL, 10)));
+    fact(drawing, "own cost", line.data ? line.data : "");
+    text_finish(&line);
+}
+
 static void draw_times(struct drawing *drawing)
 {
     const struct summary *summary = drawing->summary;
@@ -141,14 +161,7 @@ static void draw_times(struct drawing *drawing)
                  format_count(count, sizeof count, summary->samples));
         fact(drawing, "stacks", text);
     }
-    if (summary->overhead_ns.known) {
-        const char *how = summary->sampled_ns > 0 && !summary->filtered ? " %% of the program's" : "";
-        snprintf(text, sizeof text, "%s CPU time in hprofiler while it recorded", format_duration(time, sizeof time, summary->overhead_ns.value));
-        size_t used = strlen(text);
-        if (*how)
-            snprintf(text + used, sizeof text - used, ", %.1f %% of the program's own", 100.0 * (double)summary->overhead_ns.value / (double)summary->sampled_ns);
-        fact(drawing, "own cost", text);
-    }
+    draw_cost(drawing);
 }
 
 /* --- tables -------------------------------------------------------------------------------------------------------- */
@@ -212,7 +225,7 @@ static void draw_sampled_functions(struct drawing *drawing)
     };
     const struct summary *summary = drawing->summary;
     bool stacks = summary->samples > summary->samples_without_stack;
-    size_t count = summary->sample_function_count, shown = drawing->top && drawing->top < count ? (size_t)drawing->top : count;
+    size_t count = summary->group_count[SUMMARY_SAMPLES], shown = drawing->top && drawing->top < count ? (size_t)drawing->top : count;
     double rest = 0, whole = (double)summary->sampled_ns;
     heading(drawing, "Functions", stacks ? "by self time; total: with what they call" : "by self time");
     CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 7);
@@ -248,7 +261,9 @@ static void draw_spans(struct drawing *drawing)
         {"max", ALIGN_RIGHT, SHRINK_DROP, 0},   {"category", ALIGN_LEFT, SHRINK_END, 8}, {"name", ALIGN_LEFT, SHRINK_MIDDLE, 24},
     };
     const struct summary *summary = drawing->summary;
-    size_t first = summary->sample_function_count, count = summary->function_count - first;
+    size_t first = summary->group_count[SUMMARY_SAMPLES], count = summary->group_count[SUMMARY_SPANS];
+    if (summary->filtered) /* who asks for kind=blocked wants to see it */
+        count += summary->group_count[SUMMARY_OFF_CPU];
     size_t shown = drawing->top && drawing->top < count ? (size_t)drawing->top : count;
     double rest = 0;
     if (!count)
@@ -268,7 +283,7 @@ static void draw_spans(struct drawing *drawing)
         table_cell_styled(table, STYLE_DIM, function->category);
         table_cell(table, function->name);
     }
-    for (size_t i = first + shown; i < summary->function_count; i++)
+    for (size_t i = first + shown; i < first + count; i++)
         rest += summary->functions[i].percent;
     if (table)
         table_draw(table, drawing->look, INDENT, drawing->out);

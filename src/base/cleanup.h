@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* CLEANUP(ring_destroyp) struct ring *ring = ...;  calls ring_destroyp(&ring) when the scope ends. */
-#define CLEANUP(function) __attribute__((cleanup(function)))
+#define CLEANUP(function) __attribute__((cleanup(function), unused)) /* unused: some exist for their end alone */
 
 /* Defines NAMEp(type *): calls NAME on a non-NULL pointer. Use once in the header that declares NAME. */
 #define DEFINE_CLEANUP(type, name)                                                                                     \

@@ -9,11 +9,10 @@
 #include <asm/fcntl.h>
 #include <features.h>
 #include <linux/auxvec.h>
-#include <linux/time.h>
 #include <signal.h>
+#include <time.h>
 #include <ucontext.h>
 
-extern int clock_gettime(int clock, struct timespec *time);
 extern unsigned long getauxval(unsigned long type);
 
 #define CHAIN_MAX 127

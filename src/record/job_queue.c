@@ -50,7 +50,7 @@ bool job_queue_put(struct job_queue *queue, void *job)
     struct job_cell *cell = claim(queue, &queue->put_position, 0, &position);
     if (!cell)
         return false;
-    cell->job = job;
+    __atomic_store_n(&cell->job, job, __ATOMIC_RELAXED);
     __atomic_store_n(&cell->turn, position + 1, __ATOMIC_RELEASE);
     return true;
 }
@@ -61,7 +61,14 @@ void *job_queue_take(struct job_queue *queue)
     struct job_cell *cell = claim(queue, &queue->take_position, 1, &position);
     if (!cell)
         return NULL;
-    void *job = cell->job;
+    void *job = __atomic_load_n(&cell->job, __ATOMIC_RELAXED);
     __atomic_store_n(&cell->turn, position + queue->mask + 1, __ATOMIC_RELEASE);
     return job;
+}
+
+void *job_queue_peek(const struct job_queue *queue)
+{
+    uint64_t at = __atomic_load_n(&queue->take_position, __ATOMIC_RELAXED);
+    const struct job_cell *cell = &queue->cells[at & queue->mask];
+    return __atomic_load_n(&cell->turn, __ATOMIC_ACQUIRE) == at + 1 ? __atomic_load_n(&cell->job, __ATOMIC_RELAXED) : NULL;
 }

@@ -26,5 +26,7 @@ int job_queue_init(struct job_queue *queue, size_t capacity); /* capacity: a pow
 void job_queue_finish(struct job_queue *queue);
 bool job_queue_put(struct job_queue *queue, void *job); /* false when full */
 void *job_queue_take(struct job_queue *queue);          /* NULL when empty */
+/* What a take would most likely give now; somebody else may take it first. */
+void *job_queue_peek(const struct job_queue *queue);
 
 #endif

@@ -109,10 +109,10 @@ static int intern(struct sample_jobs *jobs, const struct unwind_frame *frames, s
         places[i] = (struct stack_place){module_log_number(jobs->modules, jobs->recording, module),
                                          changes ? (uint32_t)(time_ns / JIT_PERIOD_NS) + 1 : 0, frames[i].address};
     }
-    int r = stack_tree_intern(jobs->recording->stacks, places, count, ret_node);
+    int r = stack_tree_intern(jobs->recording->stacks, places, count, time_ns, ret_node);
     if (r < 0)
         return r;
-    return stack_tree_flush(jobs->recording->stacks, jobs->recording->spool, time_ns);
+    return stack_tree_flush(jobs->recording->stacks, jobs->recording->spool, false);
 }
 
 static void put_sample(struct sample_jobs *jobs, const struct sample_facts *facts, uint8_t flags,

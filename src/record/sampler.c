@@ -314,6 +314,7 @@ int sampler_round(struct sampler *sampler)
     int r = event_set_read(sampler->events, handle_record, sampler);
     apply_ready(sampler, begin_ns - ORDER_NS);
     sample_jobs_collect(sampler->jobs, begin_ns - PACK_AFTER_NS);
+    stack_tree_flush(sampler->recording->stacks, sampler->recording->spool, true);
     spool_flush(sampler->recording->spool, true);
     return r;
 }
@@ -351,6 +352,7 @@ int sampler_end(struct sampler *sampler, pid_t pid, int wait_status, int directo
     module_log_copy_hidden(recording, directory_fd, COPY_LIMIT);
     struct event_totals totals;
     event_set_totals(sampler->events, &totals);
+    stack_tree_flush(recording->stacks, recording->spool, true);
     sampler_report(recording, &totals);
     spool_flush(recording->spool, true);
     return r;

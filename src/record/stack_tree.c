@@ -13,7 +13,7 @@
 enum {
     NODE_LIMIT = 1 << 20,
     FIRST_SLOTS = 4096,
-    NODES_A_RECORD = 4096,
+    NODES_A_RECORD = 2048,
 };
 
 struct node_slot {
@@ -30,6 +30,7 @@ struct stack_tree {
     struct wire_stack_node *fresh; /* not written yet; the first has number fresh_first */
     size_t fresh_count, fresh_capacity;
     uint32_t fresh_first;
+    int64_t fresh_ns; /* when the first of them was seen */
 };
 
 int stack_tree_create(size_t node_limit, struct stack_tree **ret_tree)
@@ -124,12 +125,15 @@ static int add_fresh(struct stack_tree *tree, uint32_t parent, const struct stac
     return 0;
 }
 
-int stack_tree_intern(struct stack_tree *tree, const struct stack_place *places, size_t count, uint32_t *ret_node)
+int stack_tree_intern(struct stack_tree *tree, const struct stack_place *places, size_t count, int64_t time_ns,
+                      uint32_t *ret_node)
 {
     uint32_t parent = 0;
     int r = make_room(tree, count);
     if (r < 0)
         return r;
+    if (!tree->fresh_count)
+        tree->fresh_ns = time_ns;
     for (size_t i = count; i-- > 0;) {
         struct node_slot *slot = find_slot(tree, parent, &places[i]);
         if (!slot->number) {
@@ -146,8 +150,10 @@ int stack_tree_intern(struct stack_tree *tree, const struct stack_place *places,
     return 0;
 }
 
-int stack_tree_flush(struct stack_tree *tree, struct spool *spool, int64_t time_ns)
+int stack_tree_flush(struct stack_tree *tree, struct spool *spool, bool all)
 {
+    if (!all && tree->fresh_count < NODES_A_RECORD)
+        return 0;
     struct {
         struct wire_stack_nodes head;
         struct wire_stack_node nodes[NODES_A_RECORD];
@@ -157,7 +163,7 @@ int stack_tree_flush(struct stack_tree *tree, struct spool *spool, int64_t time_
         size_t bytes = sizeof(record.head) + count * sizeof(record.nodes[0]);
         record.head = (struct wire_stack_nodes){
             .header = {WIRE_STACK_NODES, (uint16_t)(bytes / 8), (uint32_t)count},
-            .time_ns = time_ns,
+            .time_ns = tree->fresh_ns,
             .first = tree->fresh_first + (uint32_t)done,
         };
         memcpy(record.nodes, tree->fresh + done, count * sizeof(record.nodes[0]));

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "wire/records.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct spool;
@@ -28,9 +29,10 @@ void stack_tree_destroy(struct stack_tree *tree);
 DEFINE_CLEANUP(struct stack_tree *, stack_tree_destroy)
 
 /* The number of the innermost node; places are innermost first. 0 for no places. -ENOMEM. */
-int stack_tree_intern(struct stack_tree *tree, const struct stack_place *places, size_t count, uint32_t *ret_node);
-/* Writes the nodes made since the last call. To be called before a record that names one of them. */
-int stack_tree_flush(struct stack_tree *tree, struct spool *spool, int64_t time_ns);
+int stack_tree_intern(struct stack_tree *tree, const struct stack_place *places, size_t count, int64_t time_ns,
+                      uint32_t *ret_node);
+/* Writes the nodes made since the last call: all, or only when many have gathered. */
+int stack_tree_flush(struct stack_tree *tree, struct spool *spool, bool all);
 
 struct stack_tree_statistics {
     uint64_t nodes;  /* made in all */

@@ -27,7 +27,6 @@ struct unwind_pool {
     bool stop;                  /* atomic */
     size_t limit_bytes, bytes;  /* bytes, pending: the producer's own */
     size_t pending;
-    struct unwind_job *oldest;  /* taken from the queue by take_back, but too young: first to be asked again */
 };
 
 static size_t frame_room(size_t stack_bytes, size_t kernel_count)
@@ -149,7 +148,6 @@ void unwind_pool_destroy(struct unwind_pool *pool)
         sem_post(&pool->wakeups);
     for (unsigned i = 0; i < pool->thread_count; i++)
         pthread_join(pool->threads[i], NULL);
-    unwind_job_destroy(pool->oldest);
     if (pool->todo.cells)
         for (struct unwind_job *job; (job = job_queue_take(&pool->todo));)
             unwind_job_destroy(job);
@@ -191,11 +189,9 @@ struct unwind_job *unwind_pool_result(struct unwind_pool *pool)
 
 struct unwind_job *unwind_pool_take_back(struct unwind_pool *pool, int64_t before_ns)
 {
-    if (!pool->oldest)
-        pool->oldest = job_queue_take(&pool->todo);
-    if (!pool->oldest || pool->oldest->queued_ns >= before_ns)
-        return NULL;
-    return leave(pool, TAKE_PTR(pool->oldest));
+    /* Jobs are freed by this thread only, so one that a worker takes at this moment may still be looked at. */
+    const struct unwind_job *oldest = job_queue_peek(&pool->todo);
+    return oldest && oldest->queued_ns < before_ns ? leave(pool, job_queue_take(&pool->todo)) : NULL;
 }
 
 size_t unwind_pool_pending(const struct unwind_pool *pool)

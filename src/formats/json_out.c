@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON and number text: two digits a step from a table, one bounds check a field. */
+#include "json_out.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+void json_out_init(struct json_out *out, struct file_writer *file)
+{
+    out->file = file;
+    out->start = out->at = file_writer_reserve(file, JSON_OUT_BLOCK);
+    out->end = out->start + JSON_OUT_BLOCK;
+}
+
+void json_out_flush(struct json_out *out)
+{
+    file_writer_commit(out->file, (size_t)(out->at - out->start));
+    out->start = out->at = out->end = NULL;
+}
+
+void json_out_refill(struct json_out *out)
+{
+    if (out->at)
+        file_writer_commit(out->file, (size_t)(out->at - out->start));
+    out->start = out->at = file_writer_reserve(out->file, JSON_OUT_BLOCK);
+    out->end = out->start + JSON_OUT_BLOCK;
+}
+
+void json_out_bytes(struct json_out *out, const char *data, size_t size)
+{
+    while (size) {
+        size_t part = size < JSON_OUT_BLOCK / 2 ? size : JSON_OUT_BLOCK / 2;
+        json_out_short(out, data, part);
+        data += part;
+        size -= part;
+    }
+}
+
+void json_out_string_n(struct json_out *out, const char *text, size_t length)
+{
+    struct text escaped = TEXT_INIT;
+    text_add_json(&escaped, text, length);
+    json_out_char(out, '"');
+    json_out_bytes(out, escaped.data ? escaped.data : "", escaped.length);
+    json_out_char(out, '"');
+    text_finish(&escaped);
+}
+
+void json_out_string(struct json_out *out, const char *text)
+{
+    json_out_string_n(out, text, strlen(text));
+}
+
+void json_out_hex(struct json_out *out, const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    json_out_char(out, '"');
+    for (size_t i = 0; i < size; i++) {
+        const char pair[2] = {"0123456789abcdef"[bytes[i] >> 4], "0123456789abcdef"[bytes[i] & 15]};
+        json_out_short(out, pair, 2);
+    }
+    json_out_char(out, '"');
+}
+
+void json_out_double(struct json_out *out, double value)
+{
+    json_out_need(out, 40);
+    out->at = format_double(out->at, value);
+}
+
+char *format_double(char *at, double value)
+{
+    if (!isfinite(value))
+        return stpcpy(at, isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+    if (fabs(value) < 9007199254740992.0 && value == floor(value) && !(value == 0 && signbit(value)))
+        return format_i64(at, (int64_t)value);
+    char text[40];
+    int length = snprintf(text, sizeof(text), "%.15g", value);
+    if (strtod(text, NULL) != value)
+        length = snprintf(text, sizeof(text), "%.17g", value);
+    for (int i = 0; i < length; i++)
+        at[i] = text[i] == ',' ? '.' : text[i]; /* a locale may have changed the point */
+    return at + length;
+}
+
+static const char digit_pairs[201] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                     "8081828384858687888990919293949596979899";
+
+static char *format_below_10000(char *at, uint32_t value, bool pad)
+{
+    uint32_t high = value / 100, low = value % 100;
+    if (pad || high) {
+        if (pad || high >= 10)
+            *at++ = digit_pairs[high * 2];
+        *at++ = digit_pairs[high * 2 + 1];
+        *at++ = digit_pairs[low * 2];
+    } else if (low >= 10) {
+        *at++ = digit_pairs[low * 2];
+    }
+    *at++ = digit_pairs[low * 2 + 1];
+    return at;
+}
+
+char *format_u64(char *at, uint64_t value)
+{
+    if (value < 10000)
+        return format_below_10000(at, (uint32_t)value, false);
+    if (value < 100000000) {
+        at = format_below_10000(at, (uint32_t)(value / 10000), false);
+        return format_below_10000(at, (uint32_t)(value % 10000), true);
+    }
+    at = format_u64(at, value / 100000000);
+    uint32_t low = (uint32_t)(value % 100000000);
+    at = format_below_10000(at, low / 10000, true);
+    return format_below_10000(at, low % 10000, true);
+}
+
+char *format_i64(char *at, int64_t value)
+{
+    if (value >= 0)
+        return format_u64(at, (uint64_t)value);
+    *at++ = '-';
+    return format_u64(at, 0 - (uint64_t)value);
+}
+
+char *format_microseconds(char *at, uint64_t ns)
+{
+    at = format_u64(at, ns / 1000);
+    uint32_t rest = (uint32_t)(ns % 1000);
+    at[0] = '.';
+    at[1] = (char)('0' + rest / 100);
+    at[2] = digit_pairs[rest % 100 * 2];
+    at[3] = digit_pairs[rest % 100 * 2 + 1];
+    return at + 4;
+}
+
+int json_strings_init(struct json_strings *strings, const struct string_table *table)
+{
+    *strings = (struct json_strings){.table = table, .count = string_table_count(table), .text.maximum = SIZE_MAX / 2};
+    strings->entries = malloc(((size_t)strings->count + 1) * sizeof(*strings->entries));
+    if (!strings->entries)
+        return -ENOMEM;
+    for (uint32_t i = 0; i <= strings->count; i++)
+        strings->entries[i] = (struct json_strings_entry){.offset = UINT64_MAX};
+    return 0;
+}
+
+void json_strings_finish(struct json_strings *strings)
+{
+    free(strings->entries);
+    text_finish(&strings->text);
+}
+
+const struct json_strings_entry *json_strings_get(struct json_strings *strings, string_id id)
+{
+    struct json_strings_entry *entry = &strings->entries[id.index < strings->count ? id.index : 0];
+    if (entry->offset != UINT64_MAX)
+        return entry;
+    const char *text = string_table_text(strings->table, id);
+    size_t length = string_table_length(strings->table, id);
+    uint64_t offset = strings->text.length;
+    text_add_json(&strings->text, text, length);
+    entry->offset = offset;
+    entry->length = (uint32_t)(strings->text.length - offset);
+    entry->exact = utf8_valid(text, length);
+    return entry;
+}
+
+bool json_out_id(struct json_out *out, struct json_strings *strings, string_id id)
+{
+    const struct json_strings_entry *entry = json_strings_get(strings, id);
+    json_out_char(out, '"');
+    if (entry->length)
+        json_out_bytes(out, strings->text.data + entry->offset, entry->length);
+    json_out_char(out, '"');
+    return entry->exact;
+}

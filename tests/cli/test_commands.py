@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""What all commands share: help, errors with a next step, exit statuses, man pages, completion, a stdout that must arrive."""
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+COMMANDS = ["run", "attach", "view", "summary", "export", "query", "recover", "doctor", "backends", "completion", "help"]
+LATER = ["gui", "roofline", "efficiency", "critical-path", "what-if", "merge-nodes", "compare", "analyze", "build"]
+
+
+@pytest.fixture
+def call(hprofiler, tmp_path):
+    def run(*arguments, **how):
+        how = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 60, "cwd": tmp_path, **how}
+        return subprocess.run([hprofiler, *map(str, arguments)], **how)
+    return run
+
+
+def listed(call):
+    return re.findall(r"^  ([a-z][a-z-]+)  ", call("help").stdout.split("Exit status")[0], re.M)
+
+
+def test_help_lists_exactly_the_commands_that_exist(call):
+    assert listed(call) == COMMANDS
+    for name in LATER:
+        done = call(name)
+        assert done.returncode == 2 and f"no command '{name}'" in done.stderr and not done.stdout
+
+
+def test_no_command_is_an_error_that_explains(call):
+    done = call()
+    assert done.returncode == 2 and not done.stdout
+    assert "usage: hprofiler COMMAND" in done.stderr and "hprofiler run" in done.stderr
+
+
+def test_version(call):
+    for option in ("--version", "-V"):
+        done = call(option)
+        assert done.returncode == 0 and re.fullmatch(r"hprofiler \d+\.\d+\.\d+\n", done.stdout)
+
+
+@pytest.mark.parametrize("typed, meant", [("rum", "run"), ("sumary", "summary"), ("exprot", "export"), ("doc", "doctor"), ("back", "backends")])
+def test_mistyped_command_gets_its_neighbour(call, typed, meant):
+    done = call(typed)
+    assert done.returncode == 2 and f"did you mean '{meant}'?" in done.stderr
+
+
+def test_program_in_place_of_a_command_is_explained(call):
+    assert "hprofiler run -- PROGRAM" in call("/bin/true").stderr
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["summary"], "TRACE is missing"),
+    (["summary", "a", "b"], "'b' is one argument too many"),
+    (["summary", "a", "--", "b"], "takes no program"),
+    (["summary", "a", "--tpo", "3"], "did you mean --top"),
+    (["summary", "a", "--format", "xml"], "none of text|csv|json"),
+    (["summary", "a", "--top", "many"], "needs a whole number"),
+    (["export", "a", "b"], "one argument too many"),
+    (["completion"], "SHELL is missing"),
+])
+def test_wrong_usage_is_status_2_and_names_the_mistake(call, arguments, said):
+    done = call(*arguments)
+    assert done.returncode == 2 and said in done.stderr and not done.stdout
+    assert done.stderr.startswith("hprofiler ") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["run"], "no program is given"),
+    (["run", "--"], "no program is given"),
+    (["run", "true"], "hprofiler run -- true"),
+    (["run", "--perf-freq", "0", "--", "true"], "too small"),
+    (["run", "--perf-callgraph", "frames", "--", "true"], "none of fp, dwarf"),
+    (["run", "--perf-callgraph", "dwarf,7", "--", "true"], "a size from 512"),
+    (["run", "-b", "cup", "--", "true"], "no backend 'cup'"),
+    (["run", "-o", "trace.txt", "--", "true"], "names no format"),
+])
+def test_wrong_usage_of_run_is_status_125(call, arguments, said):
+    done = call(*arguments)
+    assert done.returncode == 125 and said in done.stderr and not done.stdout
+
+
+def test_help_of_each_command_is_complete(call):
+    for name in COMMANDS:
+        done = call(name, "--help")
+        assert done.returncode == 0 and not done.stderr
+        assert done.stdout.startswith(f"usage: hprofiler {name}")
+        assert "\nOptions\n" in done.stdout and "--help" in done.stdout
+        assert done.stdout == call("help", name).stdout
+        assert call(name, "-h").stdout == done.stdout
+
+
+def test_help_keeps_to_the_terminal_width(call):
+    for name in COMMANDS:
+        text = call(name, "--help", env={**os.environ, "COLUMNS": "80"}).stdout
+        prose = text.split("Examples")[0].split("usage:")[1].split("\n", 1)[1]
+        for part in ("Backends (", "Formats (", "Filter keys"):  # tables keep their lines
+            prose = prose.split(part)[0]
+        assert max(map(len, prose.splitlines())) <= 80, name
+
+
+def test_man_pages_are_clean_roff(call):
+    if not shutil.which("groff"):
+        pytest.skip("groff is not installed")
+    for name in ["hprofiler", *COMMANDS]:
+        page = call("man", name).stdout
+        done = subprocess.run(["groff", "-man", "-ww", "-Tutf8"], input=page, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and not done.stderr, (name, done.stderr)
+        assert "NAME" in done.stdout and "EXIT STATUS" in done.stdout
+
+
+def test_all_man_pages_into_a_directory(call, tmp_path):
+    assert call("man", tmp_path).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["hprofiler.1", *(f"hprofiler-{name}.1" for name in COMMANDS)])
+
+
+def complete_in_bash(script, line):
+    words = line.split(" ")
+    quoted = " ".join(f"'{word}'" for word in words)
+    program = f"{script}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}\ncompopt() {{ :; }}\n_hprofiler\nprintf '%s\\n' \"${{COMPREPLY[@]}}\""
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("line, expected, refused", [
+    ("hprofiler ", {"run", "summary", "--version"}, {"man", "gui"}),
+    ("hprofiler su", {"summary"}, {"run"}),
+    ("hprofiler run --perf", {"--perf-freq", "--perf-callgraph"}, {"--output"}),
+    ("hprofiler run --no-", {"--no-summary"}, {"--summary"}),
+    ("hprofiler run -b ", {"cpu", "auto", "mpi"}, set()),
+    ("hprofiler export x --to fl", {"flamegraph-html"}, {"folded"}),
+    ("hprofiler summary x --format ", {"text", "csv", "json"}, set()),
+    ("hprofiler completion ", {"bash", "zsh", "fish"}, set()),
+    ("hprofiler help re", {"recover"}, {"run"}),
+])
+def test_bash_completion(call, line, expected, refused):
+    words = set(complete_in_bash(call("completion", "bash").stdout, line))
+    assert expected <= words and not refused & words
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_parse(call, shell):
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    done = subprocess.run([shell, "-n"], input=call("completion", shell).stdout, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and not done.stderr
+
+
+def test_fish_completes(call):
+    if not shutil.which("fish"):
+        pytest.skip("fish is not installed")
+    script = call("completion", "fish").stdout
+    done = subprocess.run(["fish", "--no-config", "-c", script + "\ncomplete -C 'hprofiler '\ncomplete -C 'hprofiler export --to '"],
+                          capture_output=True, text=True, timeout=60)
+    words = {line.split("\t")[0] for line in done.stdout.splitlines()}
+    assert {"run", "doctor", "flamegraph-html"} <= words
+
+
+def test_completion_of_an_unknown_shell_is_refused(call):
+    done = call("completion", "tcsh")
+    assert done.returncode == 1 and "bash, zsh and fish" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["doctor"], ["help"], ["backends", "--format", "json"], ["completion", "zsh"]])
+def test_a_full_stdout_is_a_failure(call, arguments):
+    with open("/dev/full", "w") as full:
+        done = call(*arguments, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1 and "No space left on device" in done.stderr
+
+
+def test_a_closed_stdout_is_a_failure(hprofiler):
+    done = subprocess.run(["sh", "-c", '"$0" help >&-', hprofiler], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and "standard output" in done.stderr
+
+
+def test_doctor_says_the_same_in_three_formats(call):
+    text = call("doctor").stdout
+    checks = json.loads(call("doctor", "--format", "json").stdout)["checks"]
+    rows = list(csv.DictReader(io.StringIO(call("doctor", "--format", "csv").stdout)))
+    assert [row["check"] for row in rows] == [check["check"] for check in checks]
+    ids = {check["check"] for check in checks}
+    assert {"perf_event_paranoid", "perf_event_mlock_kb", "seccomp", "perf_event_max_sample_rate", "pmu", "debug_info", "capabilities",
+            "kernel_symbols", "session_directory", "time_namespace", "attach", "container"} <= ids
+    for check in checks:
+        assert check["state"] in ("ok", "limited", "blocked", "unknown")
+        if check["state"] in ("limited", "blocked"):
+            assert check["cost"] and check["who"], check
+            assert check["found"].split(":")[0].split(",")[0] in text
+    assert "CPU sampling" in text.splitlines()[-1]
+
+
+def test_doctor_judges_the_session_directory_it_is_given(call, tmp_path):
+    def state(*arguments):
+        checks = json.loads(call("doctor", "--format", "json", *arguments).stdout)["checks"]
+        return next(check for check in checks if check["check"] == "session_directory")
+    assert state("--session-dir", tmp_path)["found"].startswith(str(tmp_path))
+    missing = state("--session-dir", tmp_path / "none")
+    assert missing["state"] == "blocked" and "does not exist" in missing["found"]
+
+
+def test_backends_names_all_and_says_why_not(call):
+    backends = json.loads(call("backends", "--format", "json").stdout)["backends"]
+    assert [backend["name"] for backend in backends] == ["cpu", "cuda", "opencl", "openmp", "rocm", "nccl", "mpi", "likwid"]
+    for backend in backends:
+        assert backend["available"] or backend["reason"]
+    cpu = backends[0]
+    assert [way["name"] for way in cpu["ways"]] == ["cycles", "cpu-clock", "timers"]
+    assert cpu["available"] == any(way["works"] for way in cpu["ways"])
+    text = call("backends").stdout
+    assert all(f"  {backend['name']}" in text for backend in backends)
+
+
+def test_colours_and_width_only_for_a_terminal(call, hprofiler):
+    assert "\033" not in call("doctor").stdout
+    import pty
+    for environment, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
+        parent, child = pty.openpty()
+        env = {**os.environ, "TERM": "xterm", "COLUMNS": "72", **environment}
+        env.pop("NO_COLOR", None) if not environment.get("NO_COLOR") else None
+        process = subprocess.Popen([hprofiler, "doctor"], stdout=child, stdin=subprocess.DEVNULL, env=env)
+        os.close(child)
+        output = b""
+        while True:
+            try:
+                piece = os.read(parent, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            output += piece
+        process.wait(timeout=60)
+        os.close(parent)
+        assert (b"\033[" in output) == coloured

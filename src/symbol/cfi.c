@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "cfi_builder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -109,33 +110,45 @@ static size_t registers_collect(const struct cfi_state *state, struct cfi_regist
     return count;
 }
 
-int cfi_rule_intern(struct cfi_builder *builder, const struct cfi_state *state, const struct cfi_cie *cie, uint32_t *ret_rule)
+static uint64_t rule_hash(const struct cfi_rule *rule)
+{
+    uint64_t words[sizeof *rule / sizeof(uint64_t)];
+    static_assert(sizeof *rule == sizeof words, "the rule is hashed by words");
+    memcpy(words, rule, sizeof words);
+    return hash_u64(words[0] ^ hash_u64(words[1]));
+}
+
+int cfi_rule_intern(struct cfi_builder *builder, struct cfi_state *state, const struct cfi_cie *cie, uint32_t *ret_rule)
 {
     struct cfi_table *table = builder->table;
-    struct cfi_register registers[CFI_REGISTERS];
-    struct cfi_rule rule;
-    memset(&rule, 0, sizeof rule);
-    rule.register_count = (uint8_t)registers_collect(state, registers);
-    if (rule.register_count) {
-        int rc = registers_intern(builder, registers, rule.register_count, &rule.first_register);
+    if (!state->registers_interned) {
+        struct cfi_register registers[CFI_REGISTERS];
+        state->register_count = (uint8_t)registers_collect(state, registers);
+        state->first_register = 0;
+        int rc = state->register_count ? registers_intern(builder, registers, state->register_count, &state->first_register) : 0;
         if (rc < 0)
             return rc;
+        state->registers_interned = true;
     }
-    rule.cfa_kind = state->cfa_kind;
-    rule.cfa_register = state->cfa_register;
-    rule.cfa_value = state->cfa_value;
-    rule.is_signal_frame = cie->is_signal_frame;
-    rule.return_register = (uint8_t)cie->return_register;
-    rule.return_undefined =
-        (state->mask >> cie->return_register & 1) && state->registers[cie->return_register].kind == CFI_UNDEFINED;
-    uint64_t known, key = hash_bytes(&rule, sizeof rule);
+    struct cfi_rule rule = {
+        .cfa_kind = state->cfa_kind,
+        .cfa_register = state->cfa_register,
+        .cfa_value = state->cfa_value,
+        .register_count = state->register_count,
+        .first_register = state->first_register,
+        .return_register = (uint8_t)cie->return_register,
+        .is_signal_frame = cie->is_signal_frame,
+        .return_undefined = (state->mask >> cie->return_register & 1) &&
+                            state->registers[cie->return_register].kind == CFI_UNDEFINED,
+    };
+    uint64_t known, key = rule_hash(&rule);
     if (map_get(&builder->rule_by_hash, key, &known) && memcmp(&table->rules[known], &rule, sizeof rule) == 0) {
         *ret_rule = (uint32_t)known;
         return 0;
     }
     *ret_rule = 0;
     if (table->rule_count > RULE_MAXIMUM)
-        return 0; /* 65,535 distinct rules: no real file has them, a hostile one gets no information */
+        return 0; /* libLLVM has a thousand distinct rules; a file with more than 65,535 gets no information */
     struct cfi_rule *moved = array_reserve(table->rules, &builder->rule_capacity, table->rule_count + 1, sizeof *moved);
     if (!moved)
         return -ENOMEM;

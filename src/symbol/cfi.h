@@ -33,13 +33,12 @@ struct cfi_register {
 
 enum cfi_cfa_kind { CFI_CFA_NONE, CFI_CFA_REGISTER, CFI_CFA_EXPRESSION };
 
-struct cfi_rule {
-    uint8_t cfa_kind, cfa_register, register_count;
-    uint8_t is_signal_frame : 1;
-    uint8_t return_undefined : 1; /* the outermost frame says so */
-    int32_t cfa_value;            /* offset from the register, or expression number */
+struct cfi_rule { /* 16 bytes without holes */
+    uint8_t cfa_kind, cfa_register, return_register, register_count;
+    int32_t cfa_value; /* offset from the register, or expression number */
     uint32_t first_register;
-    uint8_t return_register;
+    uint16_t is_signal_frame;
+    uint16_t return_undefined; /* the outermost frame says so */
 };
 
 struct cfi_expression {

@@ -12,6 +12,9 @@ struct cfi_state {
     uint8_t cfa_kind, cfa_register;
     int32_t cfa_value;
     uint64_t mask; /* registers with a rule */
+    bool registers_interned; /* first_register and register_count name those below; cleared by every change */
+    uint8_t register_count;
+    uint32_t first_register;
     struct {
         uint8_t kind;
         int32_t value;
@@ -60,7 +63,7 @@ int cfi_section_read(struct cfi_builder *builder, size_t section_index);
 int cfi_function_add(struct cfi_builder *builder, const struct cfi_fde *fde);
 int cfi_row_add(struct cfi_builder *builder, uint64_t address, uint32_t rule);
 /* The number of this very rule, added if new; 0 (no information) when there are too many. */
-int cfi_rule_intern(struct cfi_builder *builder, const struct cfi_state *state, const struct cfi_cie *cie, uint32_t *ret_rule);
+int cfi_rule_intern(struct cfi_builder *builder, struct cfi_state *state, const struct cfi_cie *cie, uint32_t *ret_rule);
 int cfi_expression_intern(struct cfi_builder *builder, const uint8_t *bytes, size_t size, int32_t *ret_number);
 /* Decodes an encoded pointer (DW_EH_PE_*) that stands at `address`; indirect ones fail. */
 uint64_t cfi_pointer_read(struct cursor *cursor, uint8_t encoding, uint8_t address_size, uint64_t address);

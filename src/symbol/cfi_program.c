@@ -24,6 +24,7 @@ static void set_register(struct program *program, uint64_t number, enum cfi_regi
         kind = CFI_UNDEFINED; /* no frame is that large */
         value = 0;
     }
+    program->state.registers_interned = false;
     program->state.mask |= 1ull << number;
     program->state.registers[number].kind = (uint8_t)kind;
     program->state.registers[number].value = (int32_t)value;
@@ -33,6 +34,7 @@ static void restore_register(struct program *program, uint64_t number)
 {
     if (number >= CFI_REGISTERS)
         return;
+    program->state.registers_interned = false;
     program->state.mask = (program->state.mask & ~(1ull << number)) | (program->initial.mask & 1ull << number);
     program->state.registers[number] = program->initial.registers[number];
 }

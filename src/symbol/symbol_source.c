@@ -7,6 +7,7 @@
 #include "debug_files.h"
 #include "demangle.h"
 #include "dwarf.h"
+#include "jit_source.h"
 #include "module.h"
 #include "symtab.h"
 
@@ -24,14 +25,15 @@ struct symbol_source {
     int debug_fd;            /* the separate debug file, or -1 */
     struct elf_image *debug_image;
     struct dwarf_info *dwarf;
+    struct jit_source *jit;  /* code made at run time */
     const char *problem;
 };
 
 static void note_problem(struct symbol_source *source, const struct elf_image *image)
 {
-    if (module_kind_of(source->module) == MODULE_KIND_JIT)
-        return;
-    if (!image)
+    if (source->jit)
+        source->problem = jit_source_problem(source->jit);
+    else if (!image)
         source->problem = module_is_deleted(source->module) ? "the file was deleted" : "the file is gone or was replaced";
     else if (symtab_count(source->symtab) == 0 && !source->dwarf)
         source->problem = "stripped, and no debug file found";
@@ -82,7 +84,9 @@ int symbol_source_open(struct module *module, const struct symbolizer_options *o
     map_init(&source->symbol_names);
     map_init(&source->dwarf_names);
     const struct elf_image *image = module_elf(module);
-    if (image)
+    if (module_kind_of(module) == MODULE_KIND_JIT)
+        (void)jit_source_open(module, options->log, &source->jit);
+    else if (image)
         open_file(source, image);
     symtab_finish_adding(source->symtab);
     note_problem(source, image);
@@ -96,6 +100,7 @@ void symbol_source_destroy(struct symbol_source *source)
         return;
     map_finish(&source->symbol_names);
     map_finish(&source->dwarf_names);
+    jit_source_close(source->jit);
     dwarf_info_close(source->dwarf);
     symtab_destroy(source->symtab);
     elf_image_close(source->debug_image);
@@ -170,9 +175,21 @@ static size_t resolve_dwarf(struct symbol_source *source, uint64_t address, stru
     return count - first;
 }
 
+static size_t resolve_jit(struct symbol_source *source, uint64_t address, int64_t time_ns, struct symbol_frame *frames)
+{
+    struct jit_match match;
+    if (!jit_source_find(source->jit, address, time_ns, &match) || match.name[0] == '\0')
+        return 0;
+    frames[0] = (struct symbol_frame){.function = intern_readable(source, match.name, ""), .file = intern(source, match.file),
+                                      .line = match.line, .known = true};
+    return 1;
+}
+
 size_t symbol_source_resolve(struct symbol_source *source, uint64_t address, pid_t pid, int64_t time_ns,
                              struct symbol_frame *frames, size_t capacity)
 {
+    if (source->jit)
+        return resolve_jit(source, address, time_ns, frames);
     size_t count = resolve_dwarf(source, address, frames, capacity);
     struct symtab_match match;
     string_id symbol = symtab_find(source->symtab, address, &match) ? symbol_name(source, &match) : STRING_NONE;

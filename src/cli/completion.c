@@ -97,6 +97,10 @@ static void bash_options(const struct command *command, struct text *out)
         add_words(&spec, " ", &words);
         text_addf(out, " words='%s'", words.data ? words.data : "");
         text_finish(&words);
+    } else if (strcmp(command->name, "help") == 0) {
+        text_add_string(out, " words='");
+        command_names(" ", out);
+        text_add_string(out, "'");
     }
     text_add_string(out, " ;;\n");
 }
@@ -125,9 +129,7 @@ void completion_bash(struct text *out)
     for (size_t i = 0; commands[i]; i++)
         if (!commands[i]->hidden)
             bash_options(commands[i], out);
-    text_add_string(out, "    help) words='");
-    command_names(" ", out);
-    text_add_string(out, "' ;;\n  esac\n"
+    text_add_string(out, "  esac\n"
                          "  if [[ $current == -* ]]; then\n"
                          "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n"
                          "  elif [[ $words ]]; then\n"
@@ -209,7 +211,7 @@ static void zsh_command(const struct command *command, struct text *out)
         text_add_string(out, " \\\n      '*:directory:_files -/'");
     else if (command->operand_hint != HINT_NONE)
         text_add_string(out, " \\\n      '*:file:_files'");
-    else if (command == command_find("help")) {
+    else if (strcmp(command->name, "help") == 0) {
         text_add_string(out, " \\\n      '*:command:(");
         command_names(" ", out);
         text_add_string(out, ")'");

@@ -110,7 +110,7 @@ def test_man_pages_are_clean_roff(call):
         pytest.skip("groff is not installed")
     for name in ["hprofiler", *COMMANDS]:
         page = call("man", name).stdout
-        done = subprocess.run(["groff", "-man", "-ww", "-Tutf8"], input=page, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-P-bcou"], input=page, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and not done.stderr, (name, done.stderr)
         assert "NAME" in done.stdout and "EXIT STATUS" in done.stdout
 

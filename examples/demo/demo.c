@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small program with known hot spots, to try the profiler on. Two threads count the solutions of the queens problem by
- * recursion, one smooths an image in a shared library, and the main thread computes a digest and then waits. Each piece is
- * timed by the program itself with its thread's CPU clock; what it prints at its end is what a profiler has to find.
+ * A small program with known hot spots, to try the profiler on. Two threads count the solutions of the queens problem
+ * by recursion, one smooths an image in a shared library, and the main thread computes a digest and then waits. Each
+ * piece is timed by the program itself with its thread's CPU clock; what it prints at its end is what a profiler has to
+ * find.
  */
 #include "image.h"
 
@@ -16,9 +17,9 @@
 #define IMAGE_SIDE 512
 
 struct piece {
-    const char *name;   /* of the function that does the work */
-    int64_t cpu_ns;     /* measured */
-    uint64_t result;    /* printed, so that no compiler leaves the work out */
+    const char *name; /* of the function that does the work */
+    int64_t cpu_ns;   /* measured */
+    uint64_t result;  /* printed, so that no compiler leaves the work out */
 };
 
 struct queens_task {
@@ -38,7 +39,8 @@ static int is_attacked(const int *columns, int row, int column)
 {
     for (int earlier = 0; earlier < row; earlier++) {
         int distance = row - earlier;
-        if (columns[earlier] == column || columns[earlier] == column - distance || columns[earlier] == column + distance)
+        if (columns[earlier] == column || columns[earlier] == column - distance ||
+            columns[earlier] == column + distance)
             return 1;
     }
     return 0;
@@ -108,8 +110,9 @@ static void report(const struct piece *pieces, size_t count)
         total_ns += pieces[i].cpu_ns;
     puts("The program's own measurement, by its threads' CPU clocks:");
     for (size_t i = 0; i < count; i++)
-        printf("  %6.3f s  %5.1f %%  %-14s (result %llu)\n", (double)pieces[i].cpu_ns / 1e9, 100.0 * (double)pieces[i].cpu_ns / (double)total_ns,
-               pieces[i].name, (unsigned long long)pieces[i].result);
+        printf("  %6.3f s  %5.1f %%  %-14s (result %llu)\n", (double)pieces[i].cpu_ns / 1e9,
+               100.0 * (double)pieces[i].cpu_ns / (double)total_ns, pieces[i].name,
+               (unsigned long long)pieces[i].result);
 }
 
 int main(int argc, char **argv)
@@ -119,10 +122,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s [SCALE]   1 to 1000, default 4: about two seconds on two CPUs\n", argv[0]);
         return 2;
     }
-    struct queens_task solvers[2] = {{10, 30 * scale, {.name = "place_queens"}}, {10, 30 * scale, {.name = "place_queens"}}};
+    struct queens_task solvers[2] = {{10, 30 * scale, {.name = "place_queens"}},
+                                     {10, 30 * scale, {.name = "place_queens"}}};
     struct paint_task painter = {150 * scale, {.name = "image_smooth"}};
     pthread_t threads[3];
-    if (pthread_create(&threads[0], NULL, solve_queens, &solvers[0]) || pthread_create(&threads[1], NULL, solve_queens, &solvers[1]) ||
+    if (pthread_create(&threads[0], NULL, solve_queens, &solvers[0]) ||
+        pthread_create(&threads[1], NULL, solve_queens, &solvers[1]) ||
         pthread_create(&threads[2], NULL, paint, &painter)) {
         fputs("demo: cannot start its threads\n", stderr);
         return 1;

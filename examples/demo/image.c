@@ -12,8 +12,8 @@ float *image_create(int side)
     return image;
 }
 
-/* Each inner pixel becomes a blend with its neighbours: those above and left are new already, so that no compiler can do
- * it for many at once. */
+/* Each inner pixel becomes a blend with its neighbours: those above and left are new already, so that no compiler can
+ * do it for many at once. */
 void image_smooth(float *image, int side)
 {
     for (int y = 1; y < side - 1; y++)

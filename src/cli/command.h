@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A command is data and one function; the dispatcher does what all share: parsing, --help, errors, did stdout get written. */
+/* A command is data and one function; the dispatcher does what all share: parsing, --help, errors, did stdout get
+ * written. */
 #ifndef HP_CLI_COMMAND_H
 #define HP_CLI_COMMAND_H
 
@@ -11,7 +12,14 @@
 struct file_writer;
 
 /* Exit statuses that are ours; `run` passes on the target's own otherwise. */
-enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PROFILER_FAILED = 125, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+enum exit_code {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_PROFILER_FAILED = 125,
+    EXIT_CANNOT_RUN = 126,
+    EXIT_NOT_FOUND = 127
+};
 
 /* The first member of every command's options struct. */
 struct common_values {
@@ -32,9 +40,9 @@ struct common_values {
 struct invocation {
     const struct command *command;
     int operand_count;
-    char **operands;        /* without options */
-    char **target;          /* what follows "--", NULL-terminated; NULL if there was no "--" */
-    const struct log *log;  /* to stderr, "hprofiler: " in front */
+    char **operands;       /* without options */
+    char **target;         /* what follows "--", NULL-terminated; NULL if there was no "--" */
+    const struct log *log; /* to stderr, "hprofiler: " in front */
     const struct progress *progress;
     struct file_writer *out; /* stdout; the dispatcher flushes it and reports a failure */
     struct text_look look;   /* of stdout */
@@ -43,22 +51,22 @@ struct invocation {
 
 struct command {
     const char *name;
-    const char *summary;      /* one line, no full stop */
-    const char *usage;        /* "[options] -- COMMAND..." behind the name */
-    const char *description;  /* paragraphs for help and man page */
-    const char *examples;     /* "command\n    what it does\n" blocks; NULL = none */
+    const char *summary;     /* one line, no full stop */
+    const char *usage;       /* "[options] -- COMMAND..." behind the name */
+    const char *description; /* paragraphs for help and man page */
+    const char *examples;    /* "command\n    what it does\n" blocks; NULL = none */
     /* Adds what comes from tables to help and man page ("Formats:" ...); NULL = nothing. */
     void (*details)(struct text *out);
     const struct option_spec *options;
-    size_t values_size;       /* of the options struct, zeroed, then preset() */
+    size_t values_size; /* of the options struct, zeroed, then preset() */
     void (*preset)(void *values);
     int minimum_operands, maximum_operands; /* maximum -1 = any number */
-    const char *const *operand_names; /* for messages, NULL-terminated, e.g. {"TRACE", NULL} */
-    enum option_hint operand_hint;    /* for completion */
-    const char *operand_choices;      /* for completion, "bash|zsh|fish"; NULL = none */
-    bool takes_target;        /* "-- COMMAND..." */
-    bool hidden;              /* not listed in help and completion */
-    int failed_status;        /* exit status of a failure; 0 = EXIT_FAILED and EXIT_USAGE */
+    const char *const *operand_names;       /* for messages, NULL-terminated, e.g. {"TRACE", NULL} */
+    enum option_hint operand_hint;          /* for completion */
+    const char *operand_choices;            /* for completion, "bash|zsh|fish"; NULL = none */
+    bool takes_target;                      /* "-- COMMAND..." */
+    bool hidden;                            /* not listed in help and completion */
+    int failed_status;                      /* exit status of a failure; 0 = EXIT_FAILED and EXIT_USAGE */
     /* Returns the exit status, or -errno with err set: the dispatcher prints it. */
     int (*run)(const void *values, const struct invocation *invocation, struct error *err);
 };

@@ -16,8 +16,14 @@ struct attach_values {
 };
 
 static const struct option_spec options[] = {
-    {.short_name = 'p', .long_name = "pid", .kind = OPTION_U64, .offset = offsetof(struct attach_values, pid), .value_name = "PID",
-     .help = "the process; its threads and children are followed", .minimum = 1, .maximum = 4194304},
+    {.short_name = 'p',
+     .long_name = "pid",
+     .kind = OPTION_U64,
+     .offset = offsetof(struct attach_values, pid),
+     .value_name = "PID",
+     .help = "the process; its threads and children are followed",
+     .minimum = 1,
+     .maximum = 4194304},
     OPTION_OUTPUT,
     OPTION_SUMMARY,
     OPTION_TOP,
@@ -65,7 +71,10 @@ static int attach(const void *values, const struct invocation *invocation, struc
         code = record_attach(&record, pid, &result, err);
     if (code < 0)
         return code;
-    struct finish_options finish = {.session_directory = result.session_directory, .file = &file, .summary = recording->summary == 1, .top = recording->top};
+    struct finish_options finish = {.session_directory = result.session_directory,
+                                    .file = &file,
+                                    .summary = recording->summary == 1,
+                                    .top = recording->top};
     return recording_finish(&finish, invocation, err);
 }
 
@@ -75,11 +84,13 @@ const struct command command_attach = {
     .name = "attach",
     .summary = "CPU-sample a running process and its threads",
     .usage = "-p PID [options]",
-    .description = "Samples process PID, its threads and what it starts from now on, until it ends, --duration is over, or Ctrl-C ends the "
+    .description = "Samples process PID, its threads and what it starts from now on, until it ends, --duration is "
+                   "over, or Ctrl-C ends the "
                    "recording (not the process). Then the trace is written and the summary printed.\n\n"
                    "Your own processes can be attached to; others' need root or CAP_PERFMON and CAP_SYS_PTRACE.",
-    .examples = "hprofiler attach -p 4711 --duration 10\n    ten seconds of process 4711\n"
-                "hprofiler attach -p $(pidof server) --perf-callgraph dwarf -o now.hpt\n    with callers, until Ctrl-C\n",
+    .examples =
+        "hprofiler attach -p 4711 --duration 10\n    ten seconds of process 4711\n"
+        "hprofiler attach -p $(pidof server) --perf-callgraph dwarf -o now.hpt\n    with callers, until Ctrl-C\n",
     .options = options,
     .values_size = sizeof(struct attach_values),
     .preset = recording_preset,

@@ -77,7 +77,8 @@ static void print_one(const struct backend_status *status, const struct text_loo
     }
     for (size_t i = 0; i < status->way_count; i++) {
         const struct backend_way *way = &status->ways[i];
-        text_addf(out, "     %-9s %s%s%s\n", way->name, way->works ? "works" : "does not work", *way->reason ? ": " : "", way->reason);
+        text_addf(out, "     %-9s %s%s%s\n", way->name, way->works ? "works" : "does not work",
+                  *way->reason ? ": " : "", way->reason);
     }
     if (*status->reason) {
         text_addf(out, "     %-9s ", "why not");
@@ -118,8 +119,10 @@ const struct command command_backends = {
     .name = "backends",
     .summary = "list every backend: available or not, the version found, why not, what to do",
     .usage = "[options]",
-    .description = "Looks for what each backend needs: its collector in this build, and the runtime that it traces on this machine. "
-                   "Ways of CPU sampling are really tried; foreign libraries are opened in a child process of their own.",
+    .description =
+        "Looks for what each backend needs: its collector in this build, and the runtime that it traces on this "
+        "machine. "
+        "Ways of CPU sampling are really tried; foreign libraries are opened in a child process of their own.",
     .examples = "hprofiler backends\n    what could be traced here\n",
     .options = options,
     .values_size = sizeof(struct common_values),

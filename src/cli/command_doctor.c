@@ -16,8 +16,12 @@ struct doctor_values {
 };
 
 static const struct option_spec options[] = {
-    {.long_name = "session-dir", .kind = OPTION_STRING, .offset = offsetof(struct doctor_values, session_parent), .value_name = "DIR",
-     .hint = HINT_DIRECTORY, .help = "judge this place for session directories [$TMPDIR, else /tmp]"},
+    {.long_name = "session-dir",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct doctor_values, session_parent),
+     .value_name = "DIR",
+     .hint = HINT_DIRECTORY,
+     .help = "judge this place for session directories [$TMPDIR, else /tmp]"},
     OPTION_FORMAT,
     OPTION_HELP,
     OPTION_END,
@@ -77,13 +81,15 @@ static void print_host(const struct machine *machine, const struct text_look *lo
     const struct host *host = &machine->host;
     const struct topology *topology = &machine->topology;
     char memory[32], title[640];
-    snprintf(title, sizeof title, "%s: %s, Linux %s, %s", host->name, host->distribution[0] ? host->distribution : "unknown distribution",
-             host->kernel, host->architecture);
+    snprintf(title, sizeof title, "%s: %s, Linux %s, %s", host->name,
+             host->distribution[0] ? host->distribution : "unknown distribution", host->kernel, host->architecture);
     text_add_styled(out, look, STYLE_BOLD, title);
-    text_addf(out, "\n%s, %u of %u CPUs usable", host->cpu_model[0] ? host->cpu_model : "unknown processor", host->cpus_usable, host->cpus_online);
+    text_addf(out, "\n%s, %u of %u CPUs usable", host->cpu_model[0] ? host->cpu_model : "unknown processor",
+              host->cpus_usable, host->cpus_online);
     if (topology->cores)
-        text_addf(out, " (%u package%s, %u core%s, %u thread%s)", topology->packages, topology->packages == 1 ? "" : "s", topology->cores,
-                  topology->cores == 1 ? "" : "s", topology->threads, topology->threads == 1 ? "" : "s");
+        text_addf(out, " (%u package%s, %u core%s, %u thread%s)", topology->packages,
+                  topology->packages == 1 ? "" : "s", topology->cores, topology->cores == 1 ? "" : "s",
+                  topology->threads, topology->threads == 1 ? "" : "s");
     text_addf(out, ", %s", format_bytes(memory, sizeof memory, host->memory_bytes));
     if (host->hypervisor[0])
         text_addf(out, "; virtual machine (%s)", host->hypervisor);
@@ -203,12 +209,16 @@ const struct command command_doctor = {
     .name = "doctor",
     .summary = "say what can't be measured on this machine, why, and who can change it",
     .usage = "[options]",
-    .description = "Tries each way of sampling for a few milliseconds, reads the settings and limits that bound a profiler, and says for "
-                   "each restriction what it costs, who can lift it and by which command. What is fine is listed behind.\n\n"
-                   "States: ok (no restriction), limited (something is not measured), blocked (a way of measuring is closed), unknown "
-                   "(it could not be read). The exit status is 0 whatever was found.",
+    .description =
+        "Tries each way of sampling for a few milliseconds, reads the settings and limits that bound a profiler, and "
+        "says for "
+        "each restriction what it costs, who can lift it and by which command. What is fine is listed behind.\n\n"
+        "States: ok (no restriction), limited (something is not measured), blocked (a way of measuring is closed), "
+        "unknown "
+        "(it could not be read). The exit status is 0 whatever was found.",
     .examples = "hprofiler doctor\n    all checks of this machine\n"
-                "hprofiler doctor --format json | jq '.checks[] | select(.state != \"ok\")'\n    what is limited, for a program\n",
+                "hprofiler doctor --format json | jq '.checks[] | select(.state != \"ok\")'\n    what is limited, for "
+                "a program\n",
     .options = options,
     .values_size = sizeof(struct doctor_values),
     .operand_names = no_operands,

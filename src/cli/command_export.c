@@ -17,13 +17,29 @@ struct export_values {
 };
 
 static const struct option_spec options[] = {
-    {.long_name = "to", .kind = OPTION_STRING, .offset = offsetof(struct export_values, to), .value_name = "FORMAT", .hint = HINT_FORMATS,
+    {.long_name = "to",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct export_values, to),
+     .value_name = "FORMAT",
+     .hint = HINT_FORMATS,
      .help = "the format [by the ending of FILE]"},
-    {.short_name = 'o', .long_name = "output", .kind = OPTION_STRING, .offset = offsetof(struct export_values, output), .value_name = "FILE",
-     .hint = HINT_FILE, .help = "where to write; - is stdout [-]"},
-    {.long_name = "window", .kind = OPTION_STRING, .offset = offsetof(struct export_values, window), .value_name = "FROM:TO",
-     .help = "only what overlaps this time, counted from the trace's start, e.g. 1.5:2 or 250ms:; each side may be left out"},
-    {.long_name = "where", .kind = OPTION_STRING, .offset = offsetof(struct export_values, where), .value_name = "FILTER",
+    {.short_name = 'o',
+     .long_name = "output",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct export_values, output),
+     .value_name = "FILE",
+     .hint = HINT_FILE,
+     .help = "where to write; - is stdout [-]"},
+    {.long_name = "window",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct export_values, window),
+     .value_name = "FROM:TO",
+     .help = "only what overlaps this time, counted from the trace's start, e.g. 1.5:2 or 250ms:; each side may be "
+             "left out"},
+    {.long_name = "where",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct export_values, where),
+     .value_name = "FILTER",
      .help = "only what matches: key=glob terms joined by commas, e.g. thread=worker*,kind=barrier"},
     OPTION_HELP,
     OPTION_END,
@@ -50,7 +66,8 @@ static int parse_side(const char *text, size_t length, int64_t otherwise, int64_
 static int parse_window(const char *text, struct format_write_options *write, struct error *err)
 {
     const char *colon = strchr(text, ':');
-    if (!colon || strchr(colon + 1, ':') || parse_side(text, (size_t)(colon - text), INT64_MIN, &write->window_begin_ns) < 0 ||
+    if (!colon || strchr(colon + 1, ':') ||
+        parse_side(text, (size_t)(colon - text), INT64_MIN, &write->window_begin_ns) < 0 ||
         parse_side(colon + 1, strlen(colon + 1), INT64_MAX, &write->window_end_ns) < 0)
         return error_set(err, -EINVAL, "--window needs FROM:TO, such as 1.5:2, 250ms:1s or :10, not '%s'", text);
     if (write->window_begin_ns > write->window_end_ns)
@@ -114,8 +131,8 @@ static void details(struct text *out)
     text_add_string(out, "Formats (--to, or the ending of FILE):\n");
     for (size_t i = 0; trace_formats[i]; i++)
         if (trace_formats[i]->write)
-            text_addf(out, "  %-16s %-18s %s\n", trace_formats[i]->name, trace_formats[i]->extension ? trace_formats[i]->extension : "",
-                      trace_formats[i]->summary);
+            text_addf(out, "  %-16s %-18s %s\n", trace_formats[i]->name,
+                      trace_formats[i]->extension ? trace_formats[i]->extension : "", trace_formats[i]->summary);
 }
 
 static const char *const operands[] = {"TRACE", NULL};
@@ -124,10 +141,13 @@ const struct command command_export = {
     .name = "export",
     .summary = "write a trace in the format of another tool",
     .usage = "TRACE --to FORMAT [-o FILE] [options]",
-    .description = "Reads TRACE, whatever format it has, and writes it, or the part that --window and --where pick, in another format.",
-    .examples = "hprofiler export app.hprofiler.json --to flamegraph-html -o app.html\n    a flame graph for the browser\n"
-                "hprofiler export app.hpt --to speedscope -o app.speedscope.json\n    for https://www.speedscope.app\n"
-                "hprofiler export app.hpt --to folded --where thread=worker* | flamegraph.pl > app.svg\n    stacks of some threads, for other tools\n",
+    .description = "Reads TRACE, whatever format it has, and writes it, or the part that --window and --where pick, in "
+                   "another format.",
+    .examples =
+        "hprofiler export app.hprofiler.json --to flamegraph-html -o app.html\n    a flame graph for the browser\n"
+        "hprofiler export app.hpt --to speedscope -o app.speedscope.json\n    for https://www.speedscope.app\n"
+        "hprofiler export app.hpt --to folded --where thread=worker* | flamegraph.pl > app.svg\n    stacks of some "
+        "threads, for other tools\n",
     .details = details,
     .options = options,
     .values_size = sizeof(struct export_values),

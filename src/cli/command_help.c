@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- help ---------------------------------------------------------------------------------------------------------- */
+/* --- help ----------------------------------------------------------------------------------------------------------
+ */
 
 struct help_values {
     struct common_values common;
@@ -18,7 +19,10 @@ struct help_values {
 };
 
 static const struct option_spec help_options[] = {
-    {.long_name = "version", .kind = OPTION_FLAG, .offset = offsetof(struct help_values, version), .help = "print the version"},
+    {.long_name = "version",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct help_values, version),
+     .help = "print the version"},
     OPTION_HELP,
     OPTION_END,
 };
@@ -26,8 +30,9 @@ static const struct option_spec help_options[] = {
 static int no_such_command(const char *name, struct error *err)
 {
     const struct command *near = command_nearest(name);
-    return error_set(err, -EINVAL, "there is no command '%s'%s%s%s", name, near ? ": did you mean '" : ": `hprofiler help` lists them",
-                     near ? near->name : "", near ? "'?" : "");
+    return error_set(err, -EINVAL, "there is no command '%s'%s%s%s", name,
+                     near ? ": did you mean '" : ": `hprofiler help` lists them", near ? near->name : "",
+                     near ? "'?" : "");
 }
 
 static int run_help(const void *values, const struct invocation *invocation, struct error *err)
@@ -53,7 +58,8 @@ const struct command command_help = {
     .name = "help",
     .summary = "explain the program, or one command",
     .usage = "[COMMAND]",
-    .description = "Prints the list of commands, exit statuses, environment variables and files; or all about one command.",
+    .description =
+        "Prints the list of commands, exit statuses, environment variables and files; or all about one command.",
     .options = help_options,
     .values_size = sizeof(struct help_values),
     .maximum_operands = 1,
@@ -61,7 +67,8 @@ const struct command command_help = {
     .run = run_help,
 };
 
-/* --- completion ---------------------------------------------------------------------------------------------------- */
+/* --- completion ----------------------------------------------------------------------------------------------------
+ */
 
 static const struct option_spec only_help[] = {OPTION_HELP, OPTION_END};
 
@@ -88,8 +95,9 @@ const struct command command_completion = {
     .name = "completion",
     .summary = "print the completion script for bash, zsh or fish",
     .usage = "bash|zsh|fish",
-    .description = "Prints a script that completes commands, options and their values. `cmake --install` puts the scripts where "
-                   "the shells look for them; this command is for a program that was not installed.",
+    .description =
+        "Prints a script that completes commands, options and their values. `cmake --install` puts the scripts where "
+        "the shells look for them; this command is for a program that was not installed.",
     .examples = "eval \"$(hprofiler completion bash)\"\n    complete in this shell\n"
                 "hprofiler completion fish > ~/.config/fish/completions/hprofiler.fish\n    complete in every fish\n",
     .options = only_help,
@@ -101,7 +109,8 @@ const struct command command_completion = {
     .run = run_completion,
 };
 
-/* --- man: for the build -------------------------------------------------------------------------------------------- */
+/* --- man: for the build --------------------------------------------------------------------------------------------
+ */
 
 static int write_page(const char *directory, const char *name, struct text *page, struct error *err)
 {
@@ -150,7 +159,8 @@ const struct command command_man = {
     .name = "man",
     .summary = "write man pages in roff",
     .usage = "COMMAND|hprofiler|DIRECTORY",
-    .description = "Writes the man page of a command (or of hprofiler itself) to stdout, or all of them into a directory. For the build.",
+    .description = "Writes the man page of a command (or of hprofiler itself) to stdout, or all of them into a "
+                   "directory. For the build.",
     .options = only_help,
     .values_size = sizeof(struct common_values),
     .minimum_operands = 1,

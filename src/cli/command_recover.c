@@ -22,8 +22,15 @@ static const struct option_spec options[] = {
     OPTION_SUMMARY,
     OPTION_TOP,
     OPTION_FORMAT,
-    {.long_name = "keep", .kind = OPTION_FLAG, .offset = offsetof(struct recover_values, keep), .help = "leave the session directory where it is"},
-    {.long_name = "session-dir", .kind = OPTION_STRING, .offset = RECORDING_FIELD(session_parent), .value_name = "DIR", .hint = HINT_DIRECTORY,
+    {.long_name = "keep",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct recover_values, keep),
+     .help = "leave the session directory where it is"},
+    {.long_name = "session-dir",
+     .kind = OPTION_STRING,
+     .offset = RECORDING_FIELD(session_parent),
+     .value_name = "DIR",
+     .hint = HINT_DIRECTORY,
      .help = "where to look for sessions when none is named [$TMPDIR and /tmp]"},
     OPTION_HELP,
     OPTION_END,
@@ -53,7 +60,8 @@ static int list_text(const struct session_info *sessions, size_t count, const st
         table_row(table);
         table_cell(table, start);
         table_cell(table, format_bytes(size, sizeof size, sessions[i].size_bytes));
-        table_cell_styled(table, sessions[i].live ? STYLE_GOOD : STYLE_WARN, sessions[i].live ? "recording" : "interrupted");
+        table_cell_styled(table, sessions[i].live ? STYLE_GOOD : STYLE_WARN,
+                          sessions[i].live ? "recording" : "interrupted");
         table_cell(table, sessions[i].command);
         table_cell(table, sessions[i].path);
     }
@@ -159,8 +167,10 @@ const struct command command_recover = {
     .name = "recover",
     .summary = "make a trace from what an interrupted recording left",
     .usage = "[options] [SESSION_DIR]",
-    .description = "When hprofiler or the machine was stopped in the middle of a recording, the session directory stays. recover makes the "
-                   "trace of it, writes it, removes the session and prints the summary. Without SESSION_DIR it lists the sessions that "
+    .description = "When hprofiler or the machine was stopped in the middle of a recording, the session directory "
+                   "stays. recover makes the "
+                   "trace of it, writes it, removes the session and prints the summary. Without SESSION_DIR it lists "
+                   "the sessions that "
                    "are there, those being recorded too.\n\n"
                    "What was damaged is left out, and counted in the trace's ledger.",
     .examples = "hprofiler recover\n    what is there?\n"

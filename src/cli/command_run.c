@@ -16,8 +16,13 @@ struct run_values {
 };
 
 static const struct option_spec options[] = {
-    {.short_name = 'b', .long_name = "backend", .kind = OPTION_STRING, .offset = offsetof(struct run_values, backends), .value_name = "LIST",
-     .hint = HINT_BACKENDS, .help = "what to trace: names separated by commas, or auto: all that can apply [auto]"},
+    {.short_name = 'b',
+     .long_name = "backend",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct run_values, backends),
+     .value_name = "LIST",
+     .hint = HINT_BACKENDS,
+     .help = "what to trace: names separated by commas, or auto: all that can apply [auto]"},
     OPTION_OUTPUT,
     OPTION_SUMMARY,
     OPTION_TOP,
@@ -60,7 +65,9 @@ static int cannot_run(const char *program, int reason, struct error *err)
 {
     bool missing = reason == ENOENT || reason == ENOTDIR;
     error_set(err, -reason, "cannot run '%s': %s%s", program, strerror(reason),
-              missing ? "; is it in PATH, or ./ missing in front?" : reason == EACCES ? "; is it executable?" : "");
+              missing            ? "; is it in PATH, or ./ missing in front?"
+              : reason == EACCES ? "; is it executable?"
+                                 : "");
     return missing ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
@@ -94,7 +101,10 @@ static int run(const void *values, const struct invocation *invocation, struct e
     }
     if (code < 0)
         return code;
-    struct finish_options finish = {.session_directory = result.session_directory, .file = &file, .summary = recording->summary == 1, .top = recording->top};
+    struct finish_options finish = {.session_directory = result.session_directory,
+                                    .file = &file,
+                                    .summary = recording->summary == 1,
+                                    .top = recording->top};
     code = recording_finish(&finish, invocation, err);
     return code < 0 ? code : exit_status(result.wait_status);
 }
@@ -106,7 +116,9 @@ static void details(struct text *out)
     text_add_string(out, "Backends (--backend):\n");
     for (const struct backend_info *info = backend_infos; info->name; info++)
         text_addf(out, "  %-8s %-6s %s\n", info->name, info->alias, info->traces);
-    text_add_string(out, "  `hprofiler backends` says which of them this build and this machine have.\n\nEndings of FILE (--output):\n");
+    text_add_string(
+        out,
+        "  `hprofiler backends` says which of them this build and this machine have.\n\nEndings of FILE (--output):\n");
     for (size_t i = 0; trace_formats[i]; i++)
         if (trace_formats[i]->write && trace_formats[i]->extension)
             text_addf(out, "  %-20s %s\n", trace_formats[i]->extension, trace_formats[i]->summary);
@@ -117,16 +129,21 @@ const struct command command_run = {
     .summary = "profile a program, write the trace, print the summary",
     .usage = "[options] -- COMMAND [ARGUMENTS]",
     .description =
-        "Runs COMMAND with its arguments and samples it and everything that it starts, until it ends. Then the trace is written and the "
+        "Runs COMMAND with its arguments and samples it and everything that it starts, until it ends. Then the trace "
+        "is written and the "
         "summary printed. Options stand before \"--\".\n\n"
-        "The target's stdin, stdout, stderr, working directory and exit status are its own. Ctrl-C reaches it once; what was recorded by "
-        "then is kept. The summary goes to stdout behind what the target printed there: in a pipeline give --no-summary.\n\n"
-        "Sampling uses hardware cycles where the machine has them, else the kernel's cpu-clock, else timers in the target; each step down "
+        "The target's stdin, stdout, stderr, working directory and exit status are its own. Ctrl-C reaches it once; "
+        "what was recorded by "
+        "then is kept. The summary goes to stdout behind what the target printed there: in a pipeline give "
+        "--no-summary.\n\n"
+        "Sampling uses hardware cycles where the machine has them, else the kernel's cpu-clock, else timers in the "
+        "target; each step down "
         "is said in one line. Without --perf-callgraph only the function that ran is known, not its callers.",
-    .examples = "hprofiler run -- ./solver input.dat\n    where the time goes, by function\n"
-                "hprofiler run --perf-callgraph dwarf -o solver.hpt -- ./solver input.dat\n    with callers; a native trace\n"
-                "hprofiler run --no-summary -- gen | hprofiler run --no-summary -- sort\n    two programs of a pipeline\n"
-                "hprofiler run --buffer-limit 64M --session-dir /var/tmp -- ./server\n    the newest 64 MiB of a long run\n",
+    .examples =
+        "hprofiler run -- ./solver input.dat\n    where the time goes, by function\n"
+        "hprofiler run --perf-callgraph dwarf -o solver.hpt -- ./solver input.dat\n    with callers; a native trace\n"
+        "hprofiler run --no-summary -- gen | hprofiler run --no-summary -- sort\n    two programs of a pipeline\n"
+        "hprofiler run --buffer-limit 64M --session-dir /var/tmp -- ./server\n    the newest 64 MiB of a long run\n",
     .details = details,
     .options = options,
     .values_size = sizeof(struct run_values),

@@ -13,11 +13,17 @@ struct summary_values {
 };
 
 #define SUMMARY_OPTIONS                                                                                                \
-    {.long_name = "top", .kind = OPTION_U64, .offset = offsetof(struct summary_values, top), .value_name = "N",        \
-     .help = "functions to list; 0: all [15; json and csv: all]", .maximum = 1000000},                                 \
-        {.long_name = "where", .kind = OPTION_STRING, .offset = offsetof(struct summary_values, where),                \
+    {.long_name = "top",                                                                                               \
+     .kind = OPTION_U64,                                                                                               \
+     .offset = offsetof(struct summary_values, top),                                                                   \
+     .value_name = "N",                                                                                                \
+     .help = "functions to list; 0: all [15; json and csv: all]",                                                      \
+     .maximum = 1000000},                                                                                              \
+        {.long_name = "where",                                                                                         \
+         .kind = OPTION_STRING,                                                                                        \
+         .offset = offsetof(struct summary_values, where),                                                             \
          .value_name = "FILTER",                                                                                       \
-         .help = "only what matches: key=glob terms joined by commas, e.g. thread=worker*,name=solve*"},              \
+         .help = "only what matches: key=glob terms joined by commas, e.g. thread=worker*,name=solve*"},               \
         OPTION_FORMAT, OPTION_HELP, OPTION_END
 
 static const struct option_spec options[] = {SUMMARY_OPTIONS};
@@ -43,8 +49,9 @@ static int run(const void *values, const struct invocation *invocation, struct e
 
 static void details(struct text *out)
 {
-    text_add_string(out, "Filter keys (--where): name category kind node rank process thread device stream path.\n"
-                         "In a glob * matches anything, ? one character; \\, and \\\\ stand for a comma and a backslash.\n");
+    text_add_string(out,
+                    "Filter keys (--where): name category kind node rank process thread device stream path.\n"
+                    "In a glob * matches anything, ? one character; \\, and \\\\ stand for a comma and a backslash.\n");
 }
 
 static const char *const operands[] = {"TRACE", NULL};
@@ -53,15 +60,18 @@ const struct command command_summary = {
     .name = "summary",
     .summary = "print where the time went",
     .usage = "TRACE [options]",
-    .description =
-        "Prints the functions with the most self time, with their total where stacks were taken; modules; threads with their time on and "
-        "off the CPU; processes; and what tells how far to trust it: samples seen, kept and lost, the share of stacks that reach their "
-        "thread's root, the rate delivered, and the profiler's own cost.\n\n"
-        "Times of samples are CPU time that the samples stand for. --format json and csv are made for programs: times are integer "
-        "nanoseconds, what is not known is null or empty. csv lists the functions.",
+    .description = "Prints the functions with the most self time, with their total where stacks were taken; modules; "
+                   "threads with their time on and "
+                   "off the CPU; processes; and what tells how far to trust it: samples seen, kept and lost, the share "
+                   "of stacks that reach their "
+                   "thread's root, the rate delivered, and the profiler's own cost.\n\n"
+                   "Times of samples are CPU time that the samples stand for. --format json and csv are made for "
+                   "programs: times are integer "
+                   "nanoseconds, what is not known is null or empty. csv lists the functions.",
     .examples = "hprofiler summary app.hprofiler.json --top 30\n    more functions\n"
                 "hprofiler summary app.hpt --where thread=worker*\n    some threads only\n"
-                "hprofiler summary app.hpt --format json | jq -r '.functions[0].name'\n    the hottest function, for a program\n",
+                "hprofiler summary app.hpt --format json | jq -r '.functions[0].name'\n    the hottest function, for a "
+                "program\n",
     .details = details,
     .options = options,
     .values_size = sizeof(struct summary_values),
@@ -77,7 +87,8 @@ const struct command command_view = {
     .name = "view",
     .summary = "open a saved trace (prints its summary)",
     .usage = "TRACE [options]",
-    .description = "Opens a saved trace, whatever format it has. This version has no terminal UI: view prints the summary, as `hprofiler "
+    .description = "Opens a saved trace, whatever format it has. This version has no terminal UI: view prints the "
+                   "summary, as `hprofiler "
                    "summary` does.",
     .examples = "hprofiler view app.hprofiler.json\n    what is in it\n",
     .details = details,

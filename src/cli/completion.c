@@ -53,7 +53,8 @@ static void command_names(const char *separator, struct text *out)
     }
 }
 
-/* --- bash ---------------------------------------------------------------------------------------------------------- */
+/* --- bash ----------------------------------------------------------------------------------------------------------
+ */
 
 static void bash_reply(const char *indent, enum option_hint hint, struct text *out)
 {
@@ -107,13 +108,14 @@ static void bash_options(const struct command *command, struct text *out)
 
 void completion_bash(struct text *out)
 {
-    text_add_string(out, "# bash completion for hprofiler; made by `hprofiler completion bash`\n"
-                         "_hprofiler() {\n"
-                         "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
-                         "  local options='' words='' i\n"
-                         "  COMPREPLY=()\n"
-                         "  if ((COMP_CWORD == 1)); then\n"
-                         "    mapfile -t COMPREPLY < <(compgen -W '");
+    text_add_string(
+        out, "# bash completion for hprofiler; made by `hprofiler completion bash`\n"
+             "_hprofiler() {\n"
+             "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
+             "  local options='' words='' i\n"
+             "  COMPREPLY=()\n"
+             "  if ((COMP_CWORD == 1)); then\n"
+             "    mapfile -t COMPREPLY < <(compgen -W '");
     command_names(" ", out);
     text_add_string(out, " --help --version' -- \"$current\"); return\n  fi\n"
                          "  for ((i = 2; i < COMP_CWORD; i++)); do\n"
@@ -140,7 +142,8 @@ void completion_bash(struct text *out)
                          "complete -F _hprofiler hprofiler\n");
 }
 
-/* --- zsh ----------------------------------------------------------------------------------------------------------- */
+/* --- zsh -----------------------------------------------------------------------------------------------------------
+ */
 
 /* Inside '...[text]:...' of _arguments: quotes end the word, brackets and colons end the text. */
 static void zsh_text(const char *text, struct text *out)
@@ -231,16 +234,19 @@ void completion_zsh(struct text *out)
         text_add_string(out, "'\n");
     }
     text_add_string(out, "  )\n"
-                         "  if ((CURRENT == 2)); then\n    _describe command commands\n    _arguments --help --version\n    return\n  fi\n"
+                         "  if ((CURRENT == 2)); then\n    _describe command commands\n    _arguments --help "
+                         "--version\n    return\n  fi\n"
                          "  local command=$words[2]\n  shift words\n  ((CURRENT--))\n  case $command in\n");
     for (size_t i = 0; commands[i]; i++)
         if (!commands[i]->hidden)
             zsh_command(commands[i], out);
-    text_add_string(out, "  esac\n}\n"
-                         "if [[ $funcstack[1] == _hprofiler ]]; then _hprofiler \"$@\"; else compdef _hprofiler hprofiler; fi\n");
+    text_add_string(
+        out, "  esac\n}\n"
+             "if [[ $funcstack[1] == _hprofiler ]]; then _hprofiler \"$@\"; else compdef _hprofiler hprofiler; fi\n");
 }
 
-/* --- fish ---------------------------------------------------------------------------------------------------------- */
+/* --- fish ----------------------------------------------------------------------------------------------------------
+ */
 
 static void fish_text(const char *text, struct text *out)
 {
@@ -255,7 +261,8 @@ static void fish_text(const char *text, struct text *out)
 
 static void fish_option(const struct command *command, const struct option_spec *spec, bool negated, struct text *out)
 {
-    text_addf(out, "complete -c hprofiler -n '__fish_seen_subcommand_from %s' -l %s%s", command->name, negated ? "no-" : "", spec->long_name);
+    text_addf(out, "complete -c hprofiler -n '__fish_seen_subcommand_from %s' -l %s%s", command->name,
+              negated ? "no-" : "", spec->long_name);
     if (spec->short_name && !negated)
         text_addf(out, " -s %c", spec->short_name);
     if (takes_value(spec)) {
@@ -299,7 +306,8 @@ void completion_fish(struct text *out)
             struct text words = TEXT_INIT;
             struct option_spec spec = {.choices = command->operand_choices};
             add_words(&spec, " ", &words);
-            text_addf(out, "complete -c hprofiler -f -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name, words.data ? words.data : "");
+            text_addf(out, "complete -c hprofiler -f -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name,
+                      words.data ? words.data : "");
             text_finish(&words);
         }
     }

@@ -20,15 +20,17 @@ const struct help_row help_environment[] = {
     {"DEBUGINFOD_URLS", "servers that are asked for debug info after a run; none is asked when it is unset"},
     {"NO_COLOR, TERM=dumb", "no colours"},
     {"COLUMNS", "width of tables and help, instead of the terminal's own; a pipe or file is not cut"},
-    {"HPROFILER_SESSION", "set in the target's environment when a library of ours is loaded into it: names the session"},
+    {"HPROFILER_SESSION",
+     "set in the target's environment when a library of ours is loaded into it: names the session"},
     {"LD_PRELOAD", "extended in the target's environment, behind what is there, only when timers in the target do the "
                    "sampling because the kernel refuses perf events, or when a backend needs a library in the target"},
     {NULL, NULL},
 };
 
 const struct help_row help_files[] = {
-    {"NAME.hprofiler.json", "the trace of run and attach unless -o says otherwise: Chrome trace JSON, which Perfetto and "
-                            "chrome://tracing open, and which hprofiler reads back without loss"},
+    {"NAME.hprofiler.json",
+     "the trace of run and attach unless -o says otherwise: Chrome trace JSON, which Perfetto and "
+     "chrome://tracing open, and which hprofiler reads back without loss"},
     {"NAME.hpt", "hprofiler's native trace: opens at once whatever its size"},
     {"TMPDIR/hprofiler-*", "session directories: what is being recorded; removed when the trace is written, else the "
                            "source for hprofiler recover"},
@@ -68,7 +70,8 @@ void help_program(const struct text_look *look, struct text *out)
     for (size_t i = 0; commands[i]; i++)
         if (!commands[i]->hidden)
             text_addf(out, "  %-12s  %s\n", commands[i]->name, commands[i]->summary);
-    text_add_string(out, "\n`hprofiler COMMAND --help` and `man hprofiler-COMMAND` say more; --version prints the version.\n");
+    text_add_string(
+        out, "\n`hprofiler COMMAND --help` and `man hprofiler-COMMAND` say more; --version prints the version.\n");
     heading(&narrow, "Exit status", out);
     add_rows(help_exit_statuses, &narrow, out);
     heading(&narrow, "Environment", out);

@@ -42,18 +42,22 @@ static int check_operands(const struct command *command, const struct invocation
 {
     int count = invocation->operand_count;
     if (command->takes_target && !invocation->target)
-        return error_set(err, -EINVAL, count ? "the program to profile stands behind \"--\": hprofiler %s -- %s ..."
-                                             : "no program is given: hprofiler %s -- PROGRAM [ARGUMENTS]%.0s",
+        return error_set(err, -EINVAL,
+                         count ? "the program to profile stands behind \"--\": hprofiler %s -- %s ..."
+                               : "no program is given: hprofiler %s -- PROGRAM [ARGUMENTS]%.0s",
                          command->name, count ? invocation->operands[0] : "");
     if (command->takes_target && !invocation->target[0])
-        return error_set(err, -EINVAL, "no program is given behind \"--\": hprofiler %s -- PROGRAM [ARGUMENTS]", command->name);
+        return error_set(err, -EINVAL, "no program is given behind \"--\": hprofiler %s -- PROGRAM [ARGUMENTS]",
+                         command->name);
     if (invocation->target && !command->takes_target)
-        return error_set(err, -EINVAL, "takes no program behind \"--\": hprofiler %s %s", command->name, command->usage);
+        return error_set(err, -EINVAL, "takes no program behind \"--\": hprofiler %s %s", command->name,
+                         command->usage);
     if (count < command->minimum_operands)
-        return error_set(err, -EINVAL, "%s is missing: hprofiler %s %s", command->operand_names[count], command->name, command->usage);
+        return error_set(err, -EINVAL, "%s is missing: hprofiler %s %s", command->operand_names[count], command->name,
+                         command->usage);
     if (command->maximum_operands >= 0 && count > command->maximum_operands)
-        return error_set(err, -EINVAL, "'%s' is one argument too many: hprofiler %s %s", invocation->operands[command->maximum_operands],
-                         command->name, command->usage);
+        return error_set(err, -EINVAL, "'%s' is one argument too many: hprofiler %s %s",
+                         invocation->operands[command->maximum_operands], command->name, command->usage);
     return 0;
 }
 

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Roff text: backslashes and minus signs are written as they are typed, a line never begins with a control character. */
+/* Roff text: backslashes and minus signs are written as they are typed, a line never begins with a control character.
+ */
 static void add_roff(const char *text, size_t length, struct text *out)
 {
     bool line_start = true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What commands print with: the look of a terminal, JSON and CSV that are a contract, warnings and progress on stderr. */
+/* What commands print with: the look of a terminal, JSON and CSV that are a contract, warnings and progress on stderr.
+ */
 #ifndef HP_CLI_OUTPUT_H
 #define HP_CLI_OUTPUT_H
 

@@ -178,7 +178,8 @@ static size_t take_top(struct summary *summary, uint64_t top)
     return to;
 }
 
-int print_summary(struct trace *trace, const struct summary_options *options, const struct invocation *invocation, struct error *err)
+int print_summary(struct trace *trace, const struct summary_options *options, const struct invocation *invocation,
+                  struct error *err)
 {
     CLEANUP(summary_destroyp) struct summary *summary = NULL;
     struct text text = TEXT_INIT;

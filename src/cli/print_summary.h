@@ -14,6 +14,7 @@ struct summary_options {
     uint64_t top;                     /* functions; 0 = all */
     const struct trace_filter *where; /* NULL = everything */
 };
-int print_summary(struct trace *trace, const struct summary_options *options, const struct invocation *invocation, struct error *err);
+int print_summary(struct trace *trace, const struct summary_options *options, const struct invocation *invocation,
+                  struct error *err);
 
 #endif

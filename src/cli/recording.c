@@ -38,7 +38,8 @@ static int parse_callgraph(const char *text, struct record_options *options, str
     } else if (strncmp(text, "dwarf", 5) == 0 && (!text[5] || text[5] == ',')) {
         options->callgraph = CALLGRAPH_DWARF;
         if (text[5] && (parse_size(text + 6, &bytes) < 0 || bytes < 512 || bytes > STACK_COPY_MAXIMUM))
-            return error_set(err, -EINVAL, "--perf-callgraph dwarf,BYTES needs a size from 512 to %d, not '%s'", STACK_COPY_MAXIMUM, text + 6);
+            return error_set(err, -EINVAL, "--perf-callgraph dwarf,BYTES needs a size from 512 to %d, not '%s'",
+                             STACK_COPY_MAXIMUM, text + 6);
         options->stack_copy_bytes = (size_t)bytes & ~(size_t)7;
     } else {
         return error_set(err, -EINVAL, "--perf-callgraph: '%s' is none of fp, dwarf, dwarf,BYTES, lbr", text);
@@ -46,7 +47,8 @@ static int parse_callgraph(const char *text, struct record_options *options, str
     return 0;
 }
 
-int recording_fill_options(const struct recording_values *values, const struct log *log, struct record_options *ret_options, struct error *err)
+int recording_fill_options(const struct recording_values *values, const struct log *log,
+                           struct record_options *ret_options, struct error *err)
 {
     *ret_options = (struct record_options){
         .frequency_hz = (unsigned)values->frequency_hz,
@@ -59,7 +61,8 @@ int recording_fill_options(const struct recording_values *values, const struct l
     return parse_callgraph(values->callgraph, ret_options, err);
 }
 
-/* --- the output file ----------------------------------------------------------------------------------------------- */
+/* --- the output file -----------------------------------------------------------------------------------------------
+ */
 
 static int unknown_ending(const char *path, struct error *err)
 {
@@ -78,7 +81,8 @@ static int try_directory(const char *path)
 {
     char directory[4096], probe[4200];
     const char *slash = strrchr(path, '/');
-    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - path) + (slash == path) : 1, slash ? path : ".");
+    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - path) + (slash == path) : 1,
+             slash ? path : ".");
     int fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
         snprintf(probe, sizeof probe, "%s/.hprofiler-XXXXXX", directory);
@@ -112,12 +116,14 @@ int output_file_prepare(const char *output, const char *name, struct output_file
     if (result == 0)
         result = try_directory(ret_file->path);
     if (result < 0)
-        return error_set(err, result, "the trace can't be written to '%s': %s; nothing was run. Choose another place with -o FILE",
+        return error_set(err, result,
+                         "the trace can't be written to '%s': %s; nothing was run. Choose another place with -o FILE",
                          ret_file->path, strerror(-result));
     return 0;
 }
 
-/* --- finishing ----------------------------------------------------------------------------------------------------- */
+/* --- finishing -----------------------------------------------------------------------------------------------------
+ */
 
 /* Said by the signal handler, which may do no more than write: made before the signals are caught. */
 static char farewell[8192];
@@ -133,7 +139,9 @@ static void leave_session(int signal_number)
 static void catch_interrupts(const char *directory, bool on)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    snprintf(farewell, sizeof farewell, "\nhprofiler: interrupted while the trace was made; what was recorded is kept: hprofiler recover %s\n", directory);
+    snprintf(farewell, sizeof farewell,
+             "\nhprofiler: interrupted while the trace was made; what was recorded is kept: hprofiler recover %s\n",
+             directory);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         struct sigaction action = {.sa_handler = on ? leave_session : SIG_DFL, .sa_flags = SA_RESETHAND}, old;
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
@@ -147,8 +155,8 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int write_trace(const struct trace *trace, const struct finish_options *options, const struct invocation *invocation,
-                       struct output_file *file, struct error *err)
+static int write_trace(const struct trace *trace, const struct finish_options *options,
+                       const struct invocation *invocation, struct output_file *file, struct error *err)
 {
     if (options->file) {
         *file = *options->file;
@@ -168,7 +176,9 @@ static int keep_session(const char *directory, struct error *err)
 {
     char text[sizeof err->text];
     memcpy(text, err->text, sizeof text);
-    return error_set(err, err->code, "%.300s\nhprofiler: what was recorded is kept; go on with: hprofiler recover %s -o FILE", text, directory);
+    return error_set(err, err->code,
+                     "%.300s\nhprofiler: what was recorded is kept; go on with: hprofiler recover %s -o FILE", text,
+                     directory);
 }
 
 int recording_finish(const struct finish_options *options, const struct invocation *invocation, struct error *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What run, attach and recover share: recording options, the output file, and from a session to a trace and its summary. */
+/* What run, attach and recover share: recording options, the output file, and from a session to a trace and its
+ * summary. */
 #ifndef HP_CLI_RECORDING_H
 #define HP_CLI_RECORDING_H
 
@@ -17,7 +18,7 @@ struct recording_values {
     const char *session_parent;
 };
 
-/* In SPEC's order; each a table entry of its own, so that run and attach list them in one place. */
+/* Each a table entry of its own, so that run and attach list them in one place. */
 #define RECORDING_FIELD(field) offsetof(struct recording_values, field)
 #define OPTION_OUTPUT                                                                                                  \
     {                                                                                                                  \
@@ -33,21 +34,37 @@ struct recording_values {
 #define OPTION_TOP                                                                                                     \
     {                                                                                                                  \
         .long_name = "top", .kind = OPTION_U64, .offset = RECORDING_FIELD(top), .value_name = "N",                     \
-        .help = "functions in the summary; 0: all [15; json and csv: all]", .maximum = 1000000                                            \
+        .help = "functions in the summary; 0: all [15; json and csv: all]", .maximum = 1000000                         \
     }
 #define RECORDING_OPTIONS                                                                                              \
-    {.long_name = "perf-freq", .kind = OPTION_U64, .offset = RECORDING_FIELD(frequency_hz), .value_name = "HZ",        \
-     .help = "samples a second of each thread that runs [999]", .minimum = 1, .maximum = 100000},                      \
-        {.long_name = "perf-callgraph", .kind = OPTION_STRING, .offset = RECORDING_FIELD(callgraph),                   \
+    {.long_name = "perf-freq",                                                                                         \
+     .kind = OPTION_U64,                                                                                               \
+     .offset = RECORDING_FIELD(frequency_hz),                                                                          \
+     .value_name = "HZ",                                                                                               \
+     .help = "samples a second of each thread that runs [999]",                                                        \
+     .minimum = 1,                                                                                                     \
+     .maximum = 100000},                                                                                               \
+        {.long_name = "perf-callgraph",                                                                                \
+         .kind = OPTION_STRING,                                                                                        \
+         .offset = RECORDING_FIELD(callgraph),                                                                         \
          .value_name = "fp|dwarf[,BYTES]|lbr",                                                                         \
          .help = "take call stacks: by frame pointers, by unwind tables over a copy of the stack's top (BYTES of it "  \
                  "[16K]), or from the processor's branch record [no stacks]"},                                         \
-        {.long_name = "buffer-limit", .kind = OPTION_SIZE, .offset = RECORDING_FIELD(buffer_limit_bytes),              \
-         .value_name = "SIZE", .help = "keep only the newest SIZE of what is recorded (flight recorder) [keep all]",   \
+        {.long_name = "buffer-limit",                                                                                  \
+         .kind = OPTION_SIZE,                                                                                          \
+         .offset = RECORDING_FIELD(buffer_limit_bytes),                                                                \
+         .value_name = "SIZE",                                                                                         \
+         .help = "keep only the newest SIZE of what is recorded (flight recorder) [keep all]",                         \
          .minimum = 65536},                                                                                            \
-        {.long_name = "delay", .kind = OPTION_DURATION, .offset = RECORDING_FIELD(delay_ns), .value_name = "S",        \
+        {.long_name = "delay",                                                                                         \
+         .kind = OPTION_DURATION,                                                                                      \
+         .offset = RECORDING_FIELD(delay_ns),                                                                          \
+         .value_name = "S",                                                                                            \
          .help = "begin to record S seconds after the start [0]"},                                                     \
-        {.long_name = "duration", .kind = OPTION_DURATION, .offset = RECORDING_FIELD(duration_ns), .value_name = "S",  \
+        {.long_name = "duration",                                                                                      \
+         .kind = OPTION_DURATION,                                                                                      \
+         .offset = RECORDING_FIELD(duration_ns),                                                                       \
+         .value_name = "S",                                                                                            \
          .help = "record for S seconds only [to the end]"},                                                            \
     {                                                                                                                  \
         .long_name = "session-dir", .kind = OPTION_STRING, .offset = RECORDING_FIELD(session_parent),                  \
@@ -56,7 +73,8 @@ struct recording_values {
     }
 
 void recording_preset(void *values);
-int recording_fill_options(const struct recording_values *values, const struct log *log, struct record_options *ret_options, struct error *err);
+int recording_fill_options(const struct recording_values *values, const struct log *log,
+                           struct record_options *ret_options, struct error *err);
 
 struct output_file {
     char path[4096];

@@ -75,7 +75,8 @@ static const char *keep(struct detection *detection, const char *text)
     return copy ? copy : "";
 }
 
-static void add_way(struct detection *detection, struct backend_status *status, const char *name, struct probe_result probe, const char *also)
+static void add_way(struct detection *detection, struct backend_status *status, const char *name,
+                    struct probe_result probe, const char *also)
 {
     const char *reason = "";
     if (probe.counts_zero)
@@ -93,7 +94,8 @@ static void detect_cpu(struct detection *detection, struct backend_status *statu
     char version[160];
     add_way(detection, status, "cycles", machine->probe.cycles, NULL);
     add_way(detection, status, "cpu-clock", machine->probe.cpu_clock, NULL);
-    add_way(detection, status, "timers", machine->probe.timers, machine->runtime_library ? NULL : "libhprofiler_runtime.so is not beside the program");
+    add_way(detection, status, "timers", machine->probe.timers,
+            machine->runtime_library ? NULL : "libhprofiler_runtime.so is not beside the program");
     status->built = true;
     for (size_t i = 0; i < status->way_count; i++)
         status->available |= status->ways[i].works;
@@ -115,10 +117,12 @@ static void detect_runtime(struct detection *detection, struct backend_status *s
             continue;
         version[0] = '\0';
         found = runtime->program ? program_find(runtime->library, path, sizeof path)
-                                 : library_probe(runtime->library, runtime->symbol, runtime->call, path, sizeof path, version, sizeof version);
+                                 : library_probe(runtime->library, runtime->symbol, runtime->call, path, sizeof path,
+                                                 version, sizeof version);
         if (!found)
             continue;
-        snprintf(text, sizeof text, "%s%s%s", runtime->call == VERSION_MPI_TEXT && version[0] ? "" : runtime->what, version[0] && runtime->call != VERSION_MPI_TEXT ? " " : "", version);
+        snprintf(text, sizeof text, "%s%s%s", runtime->call == VERSION_MPI_TEXT && version[0] ? "" : runtime->what,
+                 version[0] && runtime->call != VERSION_MPI_TEXT ? " " : "", version);
         status->version = keep(detection, text);
         status->where = keep(detection, path);
     }
@@ -146,7 +150,8 @@ int backends_detect(const struct machine *machine, struct backend_list *ret_list
     detection.failed = !ret_list->items;
     for (size_t i = 0; i < count && !detection.failed; i++) {
         struct backend_status *status = &ret_list->items[i];
-        *status = (struct backend_status){.info = &backend_infos[i], .version = "", .where = "", .reason = "", .remedy = ""};
+        *status =
+            (struct backend_status){.info = &backend_infos[i], .version = "", .where = "", .reason = "", .remedy = ""};
         if (status->info->collector)
             detect_runtime(&detection, status);
         else

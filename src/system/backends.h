@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every backend of the program: is its collector here, is the runtime it looks into on this machine, and in which version. */
+/* Every backend of the program: is its collector here, is the runtime it looks into on this machine, and in which
+ * version. */
 #ifndef HP_SYSTEM_BACKENDS_H
 #define HP_SYSTEM_BACKENDS_H
 
@@ -16,14 +17,14 @@ extern const struct backend_info backend_infos[];
 const struct backend_info *backend_find(const char *name_or_alias);
 
 struct backend_way {
-    const char *name;   /* "cycles", "cpu-clock", "timers" */
+    const char *name; /* "cycles", "cpu-clock", "timers" */
     bool works;
     const char *reason; /* why not; "" when it works */
 };
 
 struct backend_status {
     const struct backend_info *info;
-    bool built;          /* its collector is here */
+    bool built; /* its collector is here */
     bool available;
     const char *version; /* of what was found: "Linux 6.1.0", "CUDA driver 12.4"; "" when nothing was */
     const char *where;   /* path of what was found; "" */

@@ -23,10 +23,19 @@ static void copy_text(char *target, size_t size, const char *text)
 static const struct {
     const char *needle, *name;
 } hypervisors[] = {
-    {"QEMU", "KVM or QEMU"},        {"KVM", "KVM"},         {"VMware", "VMware"}, {"VirtualBox", "VirtualBox"},
-    {"innotek", "VirtualBox"},      {"Xen", "Xen"},         {"Microsoft", "Hyper-V"},
-    {"Amazon EC2", "Amazon EC2"},   {"Google", "Google Compute Engine"},          {"Parallels", "Parallels"},
-    {"Bochs", "Bochs"},             {"OpenStack", "OpenStack"},                   {"Bhyve", "bhyve"},
+    {"QEMU", "KVM or QEMU"},
+    {"KVM", "KVM"},
+    {"VMware", "VMware"},
+    {"VirtualBox", "VirtualBox"},
+    {"innotek", "VirtualBox"},
+    {"Xen", "Xen"},
+    {"Microsoft", "Hyper-V"},
+    {"Amazon EC2", "Amazon EC2"},
+    {"Google", "Google Compute Engine"},
+    {"Parallels", "Parallels"},
+    {"Bochs", "Bochs"},
+    {"OpenStack", "OpenStack"},
+    {"Bhyve", "bhyve"},
 };
 
 static void read_hypervisor(const char *root, bool flag, struct host *host)
@@ -34,7 +43,8 @@ static void read_hypervisor(const char *root, bool flag, struct host *host)
     static const char *const files[] = {"/sys/class/dmi/id/product_name", "/sys/class/dmi/id/sys_vendor",
                                         "/sys/hypervisor/type", "/proc/device-tree/hypervisor/compatible"};
     char text[128];
-    /* A bare-metal machine of a cloud vendor has its name in the firmware, too: only the CPU's own flag proves a guest. */
+    /* A bare-metal machine of a cloud vendor has its name in the firmware, too: only the CPU's own flag proves a guest.
+     */
     if (!flag && strcmp(host->architecture, "x86_64") == 0)
         return;
     for (size_t file = 0; file < sizeof files / sizeof *files; file++) {
@@ -66,11 +76,12 @@ static void read_cpu(const char *root, struct host *host)
     read_hypervisor(root, guest, host);
 }
 
-/* The first namespaces have fixed inode numbers. A process in them is in no container, whatever files lie about: machine
- * images are made from container images, too. */
+/* The first namespaces have fixed inode numbers. A process in them is in no container, whatever files lie about:
+ * machine images are made from container images, too. */
 static bool in_first_namespaces(const char *root)
 {
-    static const char *const first[][2] = {{"pid", "pid:[4026531836]"}, {"uts", "uts:[4026531838]"}, {"ipc", "ipc:[4026531839]"}};
+    static const char *const first[][2] = {
+        {"pid", "pid:[4026531836]"}, {"uts", "uts:[4026531838]"}, {"ipc", "ipc:[4026531839]"}};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
         char path[4096], target[64];
         snprintf(path, sizeof path, "%s/proc/self/ns/%s", root, first[i][0]);
@@ -139,7 +150,8 @@ void host_read(const char *root, struct host *ret_host)
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     ret_host->cpus_online = online > 0 ? (unsigned)online : 0;
     ret_host->cpus_usable = usable_cpus();
-    if (proc_read_text(root, "/proc/meminfo", text, sizeof text) && proc_find_value(text, "MemTotal", value, sizeof value))
+    if (proc_read_text(root, "/proc/meminfo", text, sizeof text) &&
+        proc_find_value(text, "MemTotal", value, sizeof value))
         ret_host->memory_bytes = strtoull(value, NULL, 10) * 1024;
     proc_read_text(root, "/sys/devices/system/clocksource/clocksource0/current_clocksource", ret_host->clocksource,
                    sizeof ret_host->clocksource);

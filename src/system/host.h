@@ -12,11 +12,11 @@ struct host {
     char kernel[128];
     char architecture[32];
     char cpu_model[128];
-    char hypervisor[64];   /* "KVM", "VMware" ...; "a hypervisor" when only its presence is known; "" on bare metal */
-    char container[64];    /* "docker", "podman", "lxc" ...; "" outside */
+    char hypervisor[64]; /* "KVM", "VMware" ...; "a hypervisor" when only its presence is known; "" on bare metal */
+    char container[64];  /* "docker", "podman", "lxc" ...; "" outside */
     unsigned cpus_online, cpus_usable; /* usable: by this process' affinity; 0 = unknown */
     uint64_t memory_bytes;
-    bool tsc_invariant;    /* x86: the time-stamp counter runs at one rate, in idle states too */
+    bool tsc_invariant; /* x86: the time-stamp counter runs at one rate, in idle states too */
     char clocksource[32];
 };
 

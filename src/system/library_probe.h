@@ -8,11 +8,11 @@
 
 /* How a library tells its version. */
 enum version_call {
-    VERSION_NONE,      /* it has no such function: only its presence and path count */
-    VERSION_CUDA,      /* int f(int *): 1000 * major + 10 * minor */
-    VERSION_NCCL,      /* int f(int *): 10000 * major + 100 * minor + patch */
-    VERSION_HIP,       /* int f(int *): 10000000 * major + 100000 * minor + patch */
-    VERSION_MPI_TEXT,  /* int f(char *, int *): a text, the first line counts */
+    VERSION_NONE,     /* it has no such function: only its presence and path count */
+    VERSION_CUDA,     /* int f(int *): 1000 * major + 10 * minor */
+    VERSION_NCCL,     /* int f(int *): 10000 * major + 100 * minor + patch */
+    VERSION_HIP,      /* int f(int *): 10000000 * major + 100000 * minor + patch */
+    VERSION_MPI_TEXT, /* int f(char *, int *): a text, the first line counts */
 };
 
 /* True if `library` can be opened; its path and version ("" when unknown) as far as they can be told. */

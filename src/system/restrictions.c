@@ -43,9 +43,9 @@ static void check_kernel_symbols(struct judge *judge, struct restriction *ret)
         return;
     }
     ret->state = RESTRICTION_LIMITED;
-    ret->found = settings->kptr_restrict.known
-                     ? judge_text(judge, "kernel.kptr_restrict is %ld, addresses are hidden", settings->kptr_restrict.value)
-                     : "/proc/kallsyms shows no addresses";
+    ret->found = settings->kptr_restrict.known ? judge_text(judge, "kernel.kptr_restrict is %ld, addresses are hidden",
+                                                            settings->kptr_restrict.value)
+                                               : "/proc/kallsyms shows no addresses";
     ret->cost = "kernel frames have no function names: they appear as [kernel]+0xaddress";
     ret->who = "root of this machine (not of a container)";
     ret->remedy = "sudo sysctl kernel.kptr_restrict=0  # until reboot; 1 is enough for programs with CAP_SYSLOG";
@@ -65,8 +65,9 @@ static void check_debug_info(struct judge *judge, struct restriction *ret)
     ret->state = RESTRICTION_LIMITED;
     ret->found = machine->libc_path[0] ? judge_text(judge, "none installed for %s", machine->libc_path)
                                        : "libc's path is unknown (static program?)";
-    ret->cost = "in system libraries: only exported functions have names, no source lines, no inlined functions. Your own "
-                "programs need -g (with -O2: the code stays the same)";
+    ret->cost =
+        "in system libraries: only exported functions have names, no source lines, no inlined functions. Your own "
+        "programs need -g (with -O2: the code stays the same)";
     ret->who = "root for packages; any user for debuginfod";
     ret->remedy = "sudo apt-get install libc6-dbg  # or, without root: export "
                   "DEBUGINFOD_URLS=https://debuginfod.debian.net (your distribution's server)";
@@ -84,14 +85,17 @@ static void check_session_place(struct judge *judge, struct restriction *ret)
         ret->remedy = "hprofiler run --session-dir DIR ...  # or: export TMPDIR=DIR, a local directory of your own";
         return;
     }
-    ret->found = judge_text(judge, "%s, %.0f MiB free%s", place->path, free_mib, place->in_memory ? ", in memory (tmpfs)" : "");
+    ret->found =
+        judge_text(judge, "%s, %.0f MiB free%s", place->path, free_mib, place->in_memory ? ", in memory (tmpfs)" : "");
     if (!place->in_memory && place->free_bytes >= (64ULL << 20))
         return;
     ret->state = RESTRICTION_LIMITED;
-    ret->cost = place->in_memory ? "what is recorded takes memory until the trace is written, and is gone after a reboot"
-                                 : "a long recording fills the disk; what does not fit is counted as lost";
+    ret->cost = place->in_memory
+                    ? "what is recorded takes memory until the trace is written, and is gone after a reboot"
+                    : "a long recording fills the disk; what does not fit is counted as lost";
     ret->who = "you";
-    ret->remedy = "hprofiler run --session-dir /var/tmp ...  # or: export TMPDIR=/var/tmp; --buffer-limit SIZE keeps the newest only";
+    ret->remedy = "hprofiler run --session-dir /var/tmp ...  # or: export TMPDIR=/var/tmp; --buffer-limit SIZE keeps "
+                  "the newest only";
 }
 
 static void check_time_namespace(struct judge *judge, struct restriction *ret)
@@ -102,7 +106,8 @@ static void check_time_namespace(struct judge *judge, struct restriction *ret)
     }
     ret->found = judge_text(judge, "clocks are shifted against the host's (%s)", judge->machine->timens_offsets);
     ret->state = RESTRICTION_LIMITED;
-    ret->cost = "times can be compared only with traces from the same time namespace; the shift is taken into account within one run";
+    ret->cost = "times can be compared only with traces from the same time namespace; the shift is taken into account "
+                "within one run";
     ret->who = "whoever starts the container";
     ret->remedy = "start it without unshare --time or the runtime's time offsets";
 }
@@ -122,7 +127,8 @@ static void check_ptrace(struct judge *judge, struct restriction *ret)
     }
     /* Yama bounds attaching a debugger; perf events and /proc/PID/maps ask for the right to read only. */
     if (scope.known && scope.value >= 0 && scope.value <= 3)
-        ret->found = judge_text(judge, "yama's ptrace_scope is %ld (%s): it bounds debuggers, not hprofiler", scope.value, levels[scope.value]);
+        ret->found = judge_text(judge, "yama's ptrace_scope is %ld (%s): it bounds debuggers, not hprofiler",
+                                scope.value, levels[scope.value]);
     else
         ret->found = "no ptrace_scope: own processes can be attached to";
 }
@@ -132,9 +138,11 @@ static void check_container(struct judge *judge, struct restriction *ret)
     const struct machine *machine = judge->machine;
     if (!machine->privileges.initial_user_namespace) {
         ret->state = RESTRICTION_LIMITED;
-        ret->found = machine->host.container[0] ? judge_text(judge, "%s in a user namespace of its own", machine->host.container)
-                                               : "a user namespace of its own (rootless container, unshare -U)";
-        ret->cost = "root in here has no rights over perf events: the machine's perf_event_paranoid holds as for any user";
+        ret->found = machine->host.container[0]
+                         ? judge_text(judge, "%s in a user namespace of its own", machine->host.container)
+                         : "a user namespace of its own (rootless container, unshare -U)";
+        ret->cost =
+            "root in here has no rights over perf events: the machine's perf_event_paranoid holds as for any user";
         ret->who = "root of the host";
         ret->remedy = "sudo sysctl kernel.perf_event_paranoid=1  # on the host";
     } else if (machine->host.container[0]) {
@@ -151,7 +159,8 @@ static void check_cpu_quota(struct judge *judge, struct restriction *ret)
     const struct machine *machine = judge->machine;
     double quota = machine->cpu_quota;
     if (quota <= 0 || quota >= machine->host.cpus_usable) {
-        ret->found = judge_text(judge, "%u of %u CPUs usable, no lower quota", machine->host.cpus_usable, machine->host.cpus_online);
+        ret->found = judge_text(judge, "%u of %u CPUs usable, no lower quota", machine->host.cpus_usable,
+                                machine->host.cpus_online);
         return;
     }
     ret->state = RESTRICTION_LIMITED;
@@ -173,11 +182,13 @@ static void check_clock(struct judge *judge, struct restriction *ret)
         return;
     }
     ret->state = RESTRICTION_LIMITED;
-    ret->found = judge_text(judge, "%s, clocksource %s", host->tsc_invariant ? "invariant time-stamp counter" : "no invariant time-stamp counter",
+    ret->found = judge_text(judge, "%s, clocksource %s",
+                            host->tsc_invariant ? "invariant time-stamp counter" : "no invariant time-stamp counter",
                             host->clocksource[0] ? host->clocksource : "unknown");
     ret->cost = "each time stamp is read from the kernel's clock: two to many times slower than the counter";
     ret->who = "root of this machine, or of the virtual machine's host";
-    ret->remedy = "cat /sys/devices/system/clocksource/clocksource0/available_clocksource  # tsc there? boot with tsc=reliable only if it is";
+    ret->remedy = "cat /sys/devices/system/clocksource/clocksource0/available_clocksource  # tsc there? boot with "
+                  "tsc=reliable only if it is";
 }
 
 static void check_open_files(struct judge *judge, struct restriction *ret)
@@ -190,7 +201,8 @@ static void check_open_files(struct judge *judge, struct restriction *ret)
     }
     unsigned cpus = machine->host.cpus_online ? machine->host.cpus_online : 1;
     long threads = machine->open_files.value > 64 ? (machine->open_files.value - 64) / (long)cpus : 0;
-    ret->found = judge_text(judge, "%ld descriptors: attach reaches %ld threads on %u CPUs", machine->open_files.value, threads, cpus);
+    ret->found = judge_text(judge, "%ld descriptors: attach reaches %ld threads on %u CPUs", machine->open_files.value,
+                            threads, cpus);
     if (threads >= 64)
         return;
     ret->state = RESTRICTION_LIMITED;
@@ -239,7 +251,8 @@ int restrictions_judge(const struct machine *machine, struct restriction_list *r
     }
     for (size_t i = 0; i < count; i++) {
         struct restriction *item = &ret_list->items[i];
-        *item = (struct restriction){.id = checks[i].id, .title = checks[i].title, .found = "", .cost = "", .who = "", .remedy = ""};
+        *item = (struct restriction){
+            .id = checks[i].id, .title = checks[i].title, .found = "", .cost = "", .who = "", .remedy = ""};
         checks[i].check(&judge, item);
     }
     ret_list->count = count;

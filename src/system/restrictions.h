@@ -10,8 +10,8 @@ enum restriction_state { RESTRICTION_OK, RESTRICTION_LIMITED, RESTRICTION_BLOCKE
 const char *restriction_state_name(enum restriction_state state);
 
 struct restriction {
-    const char *id;     /* stable, for machines */
-    const char *title;  /* for people */
+    const char *id;    /* stable, for machines */
+    const char *title; /* for people */
     enum restriction_state state;
     const char *found;  /* what this machine has */
     const char *cost;   /* what can't be measured because of it; "" for OK */

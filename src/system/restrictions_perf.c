@@ -36,33 +36,41 @@ void check_perf_events(struct judge *judge, struct restriction *ret)
 {
     const struct machine *machine = judge->machine;
     if (perf_works(machine)) {
-        ret->found = machine->probe.cycles.works ? "hardware cycles and the kernel's cpu-clock were tried and count"
-                                                 : "the kernel's cpu-clock was tried and counts; hardware cycles do not";
+        ret->found = machine->probe.cycles.works
+                         ? "hardware cycles and the kernel's cpu-clock were tried and count"
+                         : "the kernel's cpu-clock was tried and counts; hardware cycles do not";
         return;
     }
     ret->state = RESTRICTION_BLOCKED;
-    ret->cost = "the kernel samples nothing for us: timers in the target take over (statically linked programs give nothing, "
-                "rates are bound to the kernel's tick), no context switches, no page faults, no kernel frames";
+    ret->cost =
+        "the kernel samples nothing for us: timers in the target take over (statically linked programs give nothing, "
+        "rates are bound to the kernel's tick), no context switches, no page faults, no kernel frames";
     if (!machine->settings.perf_events) {
         ret->found = "this kernel has none (no /proc/sys/kernel/perf_event_paranoid)";
         ret->who = "whoever builds or chooses the kernel";
-        ret->remedy = "a kernel with CONFIG_PERF_EVENTS=y (every distribution's has it; gVisor and some sandboxes have not)";
+        ret->remedy =
+            "a kernel with CONFIG_PERF_EVENTS=y (every distribution's has it; gVisor and some sandboxes have not)";
         return;
     }
     ret->found = judge_text(judge, "perf_event_open was refused: %s", strerror(machine->probe.cpu_clock.error));
-    ret->who = refused_by_seccomp(machine) ? "whoever starts the container: see seccomp" : "root of this machine: see perf_event_paranoid";
+    ret->who = refused_by_seccomp(machine) ? "whoever starts the container: see seccomp"
+                                           : "root of this machine: see perf_event_paranoid";
 }
 
 static void explain_levels(struct judge *judge, struct restriction *ret, long level)
 {
     if (level >= 3) {
         ret->state = RESTRICTION_BLOCKED;
-        ret->found = judge_text(judge, "%ld: a distribution's own level (Debian 3, Ubuntu 4), perf events only for privileged programs", level);
-        ret->cost = "no sampling by the kernel: timers in the target take over; no context switches, page faults or kernel frames";
+        ret->found = judge_text(
+            judge, "%ld: a distribution's own level (Debian 3, Ubuntu 4), perf events only for privileged programs",
+            level);
+        ret->cost = "no sampling by the kernel: timers in the target take over; no context switches, page faults or "
+                    "kernel frames";
     } else if (level == 2) {
         ret->state = RESTRICTION_LIMITED;
         ret->found = "2: user code only";
-        ret->cost = "time inside the kernel is not sampled: a program that lives in system calls looks idle, and shares of the rest look too large";
+        ret->cost = "time inside the kernel is not sampled: a program that lives in system calls looks idle, and "
+                    "shares of the rest look too large";
     } else {
         ret->found = judge_text(judge, "%ld: user and kernel code of your own processes", level);
     }
@@ -102,15 +110,18 @@ void check_seccomp(struct judge *judge, struct restriction *ret)
         return;
     }
     if (!refused_by_seccomp(machine)) {
-        ret->found = mode == 0 ? "no filter" : "a filter is active, but it lets perf_event_open through or something else refused it first";
+        ret->found = mode == 0
+                         ? "no filter"
+                         : "a filter is active, but it lets perf_event_open through or something else refused it first";
         return;
     }
     ret->state = RESTRICTION_BLOCKED;
     ret->found = judge_text(judge, "a filter refuses perf_event_open (%s)", strerror(machine->probe.cpu_clock.error));
     ret->cost = "no sampling by the kernel: timers in the target take over";
     ret->who = "whoever starts the container";
-    ret->remedy = "docker run --cap-add PERFMON ...  # podman alike; older engines: --security-opt seccomp=unconfined\n"
-                  "Kubernetes: securityContext: {capabilities: {add: [\"PERFMON\"]}, seccompProfile: {type: Unconfined}}";
+    ret->remedy =
+        "docker run --cap-add PERFMON ...  # podman alike; older engines: --security-opt seccomp=unconfined\n"
+        "Kubernetes: securityContext: {capabilities: {add: [\"PERFMON\"]}, seccompProfile: {type: Unconfined}}";
 }
 
 void check_capabilities(struct judge *judge, struct restriction *ret)
@@ -118,7 +129,11 @@ void check_capabilities(struct judge *judge, struct restriction *ret)
     static const struct {
         unsigned number;
         const char *name;
-    } useful[] = {{CAP_PERFMON, "perfmon"}, {CAP_SYS_ADMIN, "sys_admin"}, {CAP_SYS_PTRACE, "sys_ptrace"}, {CAP_SYSLOG, "syslog"}, {CAP_IPC_LOCK, "ipc_lock"}};
+    } useful[] = {{CAP_PERFMON, "perfmon"},
+                  {CAP_SYS_ADMIN, "sys_admin"},
+                  {CAP_SYS_PTRACE, "sys_ptrace"},
+                  {CAP_SYSLOG, "syslog"},
+                  {CAP_IPC_LOCK, "ipc_lock"}};
     const struct privileges *privileges = &judge->machine->privileges;
     if (!privileges->known) {
         ret->state = RESTRICTION_UNKNOWN;
@@ -148,26 +163,30 @@ void check_pmu(struct judge *judge, struct restriction *ret)
     const struct probe_result *cycles = &machine->probe.cycles;
     if (cycles->works) {
         struct setting watchdog = machine->settings.nmi_watchdog;
-        ret->found = watchdog.known && watchdog.value > 0
-                         ? "cycles were tried and count; the NMI watchdog holds one counter (sudo sysctl kernel.nmi_watchdog=0 frees it)"
-                         : "cycles were tried and count";
+        ret->found = watchdog.known && watchdog.value > 0 ? "cycles were tried and count; the NMI watchdog holds one "
+                                                            "counter (sudo sysctl kernel.nmi_watchdog=0 frees it)"
+                                                          : "cycles were tried and count";
         return;
     }
     ret->state = RESTRICTION_LIMITED;
-    ret->cost = "sampling uses the kernel's cpu-clock: same functions, but no counts of cycles, instructions, cache or branch misses; "
+    ret->cost = "sampling uses the kernel's cpu-clock: same functions, but no counts of cycles, instructions, cache or "
+                "branch misses; "
                 "samples inside code that has interrupts off land behind it";
     if (!perf_works(machine)) {
         ret->found = "not reachable: see perf events";
         ret->who = "see perf events";
     } else if (machine->host.hypervisor[0]) {
-        ret->found = judge_text(judge, cycles->counts_zero ? "virtual machine (%s): its PMU opens but counts nothing"
-                                                           : "virtual machine (%s) without a virtual PMU",
+        ret->found = judge_text(judge,
+                                cycles->counts_zero ? "virtual machine (%s): its PMU opens but counts nothing"
+                                                    : "virtual machine (%s) without a virtual PMU",
                                 machine->host.hypervisor);
         ret->who = "the administrator of the virtual machine's host";
-        ret->remedy = "QEMU: -cpu host,pmu=on   libvirt: <features><pmu state='on'/></features>   VMware: vpmc.enable = \"TRUE\"   "
+        ret->remedy = "QEMU: -cpu host,pmu=on   libvirt: <features><pmu state='on'/></features>   VMware: vpmc.enable "
+                      "= \"TRUE\"   "
                       "cloud: a bare-metal or full-host instance type";
     } else {
-        ret->found = cycles->counts_zero ? "cycles open but count nothing" : judge_text(judge, "cycles were refused: %s", strerror(cycles->error));
+        ret->found = cycles->counts_zero ? "cycles open but count nothing"
+                                         : judge_text(judge, "cycles were refused: %s", strerror(cycles->error));
         ret->who = "root of this machine";
         ret->remedy = "dmesg | grep -i -e perf -e pmu  # says whether the kernel found a PMU (firmware can hide it)";
     }
@@ -181,10 +200,12 @@ void check_branch_stack(struct judge *judge, struct restriction *ret)
         return;
     }
     ret->state = RESTRICTION_LIMITED;
-    ret->found = machine->probe.cycles.works ? judge_text(judge, "refused: %s", strerror(machine->probe.branch_stack.error))
-                                             : "needs hardware counters";
+    ret->found = machine->probe.cycles.works
+                     ? judge_text(judge, "refused: %s", strerror(machine->probe.branch_stack.error))
+                     : "needs hardware counters";
     ret->cost = "--perf-callgraph lbr is not available; fp and dwarf are";
-    ret->who = machine->probe.cycles.works ? "nobody: the processor has to have it (Intel since Haswell)" : "see hardware counters";
+    ret->who = machine->probe.cycles.works ? "nobody: the processor has to have it (Intel since Haswell)"
+                                           : "see hardware counters";
 }
 
 void check_switches(struct judge *judge, struct restriction *ret)
@@ -210,7 +231,8 @@ void check_mlock(struct judge *judge, struct restriction *ret)
         return;
     }
     bool free_of_it = privileges_has(&machine->privileges, CAP_IPC_LOCK);
-    ret->found = judge_text(judge, "%ld KiB for each CPU%s", budget.value, free_of_it ? ", not counted for this process (cap_ipc_lock)" : "");
+    ret->found = judge_text(judge, "%ld KiB for each CPU%s", budget.value,
+                            free_of_it ? ", not counted for this process (cap_ipc_lock)" : "");
     if (free_of_it || budget.value >= 516)
         return;
     ret->state = RESTRICTION_LIMITED;
@@ -229,16 +251,24 @@ void check_sample_rate(struct judge *judge, struct restriction *ret)
         return;
     }
     if (share.known && share.value > 0 && share.value < 100)
-        ret->found = judge_text(judge, "%ld Hz now; the kernel lowers it when sampling takes over %ld %% of a CPU", rate.value, share.value);
+        ret->found = judge_text(judge, "%ld Hz now; the kernel lowers it when sampling takes over %ld %% of a CPU",
+                                rate.value, share.value);
     else
         ret->found = judge_text(judge, "%ld Hz, never lowered", rate.value);
     if (rate.value >= 10000)
         return;
     ret->state = RESTRICTION_LIMITED;
-    ret->cost = rate.value < USUAL_FREQUENCY ? judge_text(judge, "--perf-freq above %ld is refused by the kernel, the default %d too: the rate is lowered and said", rate.value, USUAL_FREQUENCY)
-                                             : judge_text(judge, "--perf-freq above %ld is refused by the kernel: the rate is lowered and said", rate.value);
+    ret->cost =
+        rate.value < USUAL_FREQUENCY
+            ? judge_text(
+                  judge,
+                  "--perf-freq above %ld is refused by the kernel, the default %d too: the rate is lowered and said",
+                  rate.value, USUAL_FREQUENCY)
+            : judge_text(judge, "--perf-freq above %ld is refused by the kernel: the rate is lowered and said",
+                         rate.value);
     ret->who = "root of this machine";
-    ret->remedy = "sudo sysctl kernel.perf_cpu_time_max_percent=0 kernel.perf_event_max_sample_rate=100000  # 0: stop lowering";
+    ret->remedy =
+        "sudo sysctl kernel.perf_cpu_time_max_percent=0 kernel.perf_event_max_sample_rate=100000  # 0: stop lowering";
 }
 
 void check_max_stack(struct judge *judge, struct restriction *ret)
@@ -266,13 +296,17 @@ void check_timers(struct judge *judge, struct restriction *ret)
         return;
     }
     ret->state = perf_works(machine) ? RESTRICTION_LIMITED : RESTRICTION_BLOCKED;
-    ret->cost = perf_works(machine) ? "no second way if perf events were refused; not needed now" : "no CPU samples at all";
+    ret->cost =
+        perf_works(machine) ? "no second way if perf events were refused; not needed now" : "no CPU samples at all";
     if (!machine->runtime_library) {
         ret->found = "libhprofiler_runtime.so is not in ../lib beside the program";
         ret->who = "you";
-        ret->remedy = "cmake --build build && cmake --install build --prefix PREFIX  # program and libraries stay together";
+        ret->remedy =
+            "cmake --build build && cmake --install build --prefix PREFIX  # program and libraries stay together";
     } else {
-        ret->found = machine->probe.timers.error ? judge_text(judge, "refused: %s", strerror(machine->probe.timers.error)) : "a timer was set, but no signal came";
+        ret->found = machine->probe.timers.error
+                         ? judge_text(judge, "refused: %s", strerror(machine->probe.timers.error))
+                         : "a timer was set, but no signal came";
         ret->who = "whoever set the limits (RLIMIT_SIGPENDING) or the seccomp filter";
         ret->remedy = "ulimit -i  # pending signals: at least one for each thread";
     }

@@ -7,9 +7,9 @@
 
 struct cache_level {
     unsigned level;
-    char kind;            /* 'd' data, 'i' instruction, 'u' unified */
-    uint64_t size_bytes;  /* of one */
-    unsigned instances;   /* how many in the machine */
+    char kind;           /* 'd' data, 'i' instruction, 'u' unified */
+    uint64_t size_bytes; /* of one */
+    unsigned instances;  /* how many in the machine */
 };
 
 #define TOPOLOGY_CACHES_MAX 8

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Building a summary: tables of processes and threads, then samples, then spans, then the order in which they are shown. */
+/* Building a summary: tables of processes and threads, then samples, then spans, then the order in which they are
+ * shown. */
 #include "summary_build.h"
 
 #include "base/error.h"
@@ -56,7 +57,8 @@ static int64_t duration_of(const struct summary_build *build)
     return end_ns - begin_ns;
 }
 
-/* --- tables -------------------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------------------------
+ */
 
 static int load_tables(struct summary_build *build)
 {
@@ -143,7 +145,8 @@ static int add_processes(struct summary_build *build)
     return 0;
 }
 
-/* --- order --------------------------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------------------------------------------------
+ */
 
 static int by_time(int64_t left, int64_t right)
 {
@@ -237,7 +240,8 @@ static int build_all(struct summary_build *build)
     return 0;
 }
 
-int summary_create(struct trace *trace, const struct trace_filter *where, const struct progress *progress, struct summary **ret_summary, struct error *err)
+int summary_create(struct trace *trace, const struct trace_filter *where, const struct progress *progress,
+                   struct summary **ret_summary, struct error *err)
 {
     CLEANUP(summary_destroyp) struct summary *summary = calloc(1, sizeof *summary);
     CLEANUP(filter_match_destroyp) struct filter_match *match = NULL;

@@ -24,7 +24,7 @@ enum summary_group { SUMMARY_SAMPLES, SUMMARY_SPANS, SUMMARY_OFF_CPU, SUMMARY_GR
 struct summary_function {
     enum summary_group group;
     const char *name, *category, *module; /* "" = absent */
-    uint64_t count;         /* samples that show it, or spans */
+    uint64_t count;                       /* samples that show it, or spans */
     int64_t total_ns, self_ns;
     int64_t min_ns, max_ns; /* of spans */
     double percent;         /* self time in the self time of all functions of the same group */
@@ -40,7 +40,7 @@ struct summary_thread {
     const char *name, *process; /* thread and program names */
     int32_t pid, tid;
     uint64_t samples;
-    int64_t cpu_ns;             /* sum of its samples' weights */
+    int64_t cpu_ns;                               /* sum of its samples' weights */
     struct optional_i64 blocked_ns, preempted_ns; /* from switch records */
     struct optional_i64 life_ns;
 };
@@ -51,22 +51,22 @@ struct summary_process {
     uint32_t generation;
     int64_t start_ns;
     struct optional_i64 end_ns;
-    int64_t cpu_ns;             /* sum of its samples' weights */
+    int64_t cpu_ns; /* sum of its samples' weights */
     bool attached;
 };
 
 struct summary {
-    struct trace *trace;        /* texts point into it */
-    int64_t duration_ns;        /* of everything that is in the trace */
+    struct trace *trace; /* texts point into it */
+    int64_t duration_ns; /* of everything that is in the trace */
     struct optional_i64 exit_status, overhead_ns, start_realtime_ns;
 
     struct summary_function *functions; /* group by group, each by self time */
     size_t function_count, group_count[SUMMARY_GROUPS];
-    struct summary_module *modules;     /* by self time */
+    struct summary_module *modules; /* by self time */
     size_t module_count;
-    struct summary_thread *threads;     /* by CPU time */
+    struct summary_thread *threads; /* by CPU time */
     size_t thread_count;
-    struct summary_process *processes;  /* in the trace's order */
+    struct summary_process *processes; /* in the trace's order */
     size_t process_count;
     const struct ledger_entry *ledger;
     uint32_t ledger_count;
@@ -75,12 +75,13 @@ struct summary {
     uint64_t samples, samples_kernel, samples_truncated, samples_without_stack;
     int64_t sampled_ns, kernel_ns;
     uint64_t fault_samples;
-    bool off_cpu_known;         /* switch records were taken */
+    bool off_cpu_known; /* switch records were taken */
     int64_t blocked_ns, preempted_ns;
-    bool filtered;              /* --where left something out: whole-run numbers do not apply */
+    bool filtered; /* --where left something out: whole-run numbers do not apply */
 };
 
-int summary_create(struct trace *trace, const struct trace_filter *where, const struct progress *progress, struct summary **ret_summary, struct error *err);
+int summary_create(struct trace *trace, const struct trace_filter *where, const struct progress *progress,
+                   struct summary **ret_summary, struct error *err);
 void summary_destroy(struct summary *summary);
 DEFINE_CLEANUP(struct summary *, summary_destroy)
 

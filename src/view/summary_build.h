@@ -29,10 +29,10 @@ struct summary_build {
     size_t last_seen_capacity;
     uint32_t serial;
     struct map function_index; /* function name and module -> function */
-    uint32_t *module_index;   /* by trace module: ours; one more for "unknown" */
+    uint32_t *module_index;    /* by trace module: ours; one more for "unknown" */
     size_t module_capacity;
-    uint32_t *track_thread;   /* by track: the thread it belongs to; UINT32_MAX = none */
-    int64_t *process_cpu_ns;  /* by trace process */
+    uint32_t *track_thread;  /* by track: the thread it belongs to; UINT32_MAX = none */
+    int64_t *process_cpu_ns; /* by trace process */
 };
 
 /* 0 or a negative errno, build->err set. */

@@ -59,7 +59,8 @@ static void fact(struct drawing *drawing, const char *label, const char *value)
     text_add_wrapped(drawing->out, drawing->look, 14, 14, value);
 }
 
-/* --- the head ------------------------------------------------------------------------------------------------------ */
+/* --- the head ------------------------------------------------------------------------------------------------------
+ */
 
 static void draw_title(struct drawing *drawing)
 {
@@ -69,13 +70,17 @@ static void draw_title(struct drawing *drawing)
     if (!*command && summary->process_count)
         command = summary->processes[0].command;
     const char *slash = strrchr(command, '/');
-    text_add_styled(drawing->out, drawing->look, STYLE_BOLD, slash && slash[1] ? slash + 1 : *command ? command : "trace");
+    text_add_styled(drawing->out, drawing->look, STYLE_BOLD,
+                    slash && slash[1] ? slash + 1
+                    : *command        ? command
+                                      : "trace");
     text_addf(drawing->out, "%sran %s", dot(drawing), format_duration(duration, sizeof duration, summary->duration_ns));
     if (summary->exit_status.known)
         text_addf(drawing->out, "%sexit status %" PRId64, dot(drawing), summary->exit_status.value);
     if (summary->process_count)
-        text_addf(drawing->out, "%s%zu process%s, %zu thread%s", dot(drawing), summary->process_count, summary->process_count == 1 ? "" : "es",
-                  summary->thread_count, summary->thread_count == 1 ? "" : "s");
+        text_addf(drawing->out, "%s%zu process%s, %zu thread%s", dot(drawing), summary->process_count,
+                  summary->process_count == 1 ? "" : "es", summary->thread_count,
+                  summary->thread_count == 1 ? "" : "s");
     if (summary->start_realtime_ns.known) {
         time_t seconds = (time_t)(summary->start_realtime_ns.value / 1000000000);
         struct tm local;
@@ -89,7 +94,8 @@ static void draw_title(struct drawing *drawing)
 static void draw_sampling(struct drawing *drawing)
 {
     const char *event = metadata(drawing, "sampling.event"), *asked = metadata(drawing, "sampling.frequency");
-    const char *delivered = metadata(drawing, "sampling.frequency_delivered"), *stacks = metadata(drawing, "sampling.callgraph");
+    const char *delivered = metadata(drawing, "sampling.frequency_delivered"),
+               *stacks = metadata(drawing, "sampling.callgraph");
     struct text line = TEXT_INIT;
     if (!*event)
         return;
@@ -100,7 +106,8 @@ static void draw_sampling(struct drawing *drawing)
         text_addf(&line, ", %s Hz delivered", delivered);
     if (strncmp(stacks, "dwarf,", 6) == 0) {
         char size[32];
-        text_addf(&line, "; stacks by dwarf, %s copied", format_bytes(size, sizeof size, strtoull(stacks + 6, NULL, 10)));
+        text_addf(&line, "; stacks by dwarf, %s copied",
+                  format_bytes(size, sizeof size, strtoull(stacks + 6, NULL, 10)));
     } else if (*stacks && strcmp(stacks, "none") != 0) {
         text_addf(&line, "; stacks by %s", stacks);
     } else {
@@ -112,22 +119,27 @@ static void draw_sampling(struct drawing *drawing)
     text_finish(&line);
 }
 
-/* What profiling took: our own process' CPU time, measured, and the interrupts in the program, estimated from one's cost. */
+/* What profiling took: our own process' CPU time, measured, and the interrupts in the program, estimated from one's
+ * cost. */
 static void draw_cost(struct drawing *drawing)
 {
     const struct summary *summary = drawing->summary;
-    const char *recorder = metadata(drawing, "overhead.recorder_ns"), *interrupts = metadata(drawing, "overhead.interrupts_estimated_ns");
+    const char *recorder = metadata(drawing, "overhead.recorder_ns"),
+               *interrupts = metadata(drawing, "overhead.interrupts_estimated_ns");
     char time[32];
     struct text line = TEXT_INIT;
     if (!summary->overhead_ns.known)
         return;
     text_addf(&line, "%s of CPU time", format_duration(time, sizeof time, summary->overhead_ns.value));
     if (summary->sampled_ns > 0 && !summary->filtered)
-        text_addf(&line, ", %.1f %% of the program's", 100.0 * (double)summary->overhead_ns.value / (double)summary->sampled_ns);
+        text_addf(&line, ", %.1f %% of the program's",
+                  100.0 * (double)summary->overhead_ns.value / (double)summary->sampled_ns);
     if (*recorder)
-        text_addf(&line, "; %s in hprofiler, measured", format_duration(time, sizeof time, strtoll(recorder, NULL, 10)));
+        text_addf(&line, "; %s in hprofiler, measured",
+                  format_duration(time, sizeof time, strtoll(recorder, NULL, 10)));
     if (*interrupts)
-        text_addf(&line, "; %s of interrupts in the program, estimated", format_duration(time, sizeof time, strtoll(interrupts, NULL, 10)));
+        text_addf(&line, "; %s of interrupts in the program, estimated",
+                  format_duration(time, sizeof time, strtoll(interrupts, NULL, 10)));
     fact(drawing, "own cost", line.data ? line.data : "");
     text_finish(&line);
 }
@@ -137,11 +149,13 @@ static void draw_times(struct drawing *drawing)
     const struct summary *summary = drawing->summary;
     char text[256], time[32], other[32], percent[32];
     if (summary->samples) {
-        double kernel_share = summary->sampled_ns > 0 ? 100.0 * (double)summary->kernel_ns / (double)summary->sampled_ns : 0;
+        double kernel_share =
+            summary->sampled_ns > 0 ? 100.0 * (double)summary->kernel_ns / (double)summary->sampled_ns : 0;
         snprintf(text, sizeof text, "%s by samples", format_duration(time, sizeof time, summary->sampled_ns));
         size_t used = strlen(text);
         if (summary->duration_ns > 0 && !summary->filtered) {
-            snprintf(text + used, sizeof text - used, ", %.2f CPUs busy on average", (double)summary->sampled_ns / (double)summary->duration_ns);
+            snprintf(text + used, sizeof text - used, ", %.2f CPUs busy on average",
+                     (double)summary->sampled_ns / (double)summary->duration_ns);
             used = strlen(text);
         }
         if (strcmp(metadata(drawing, "sampling.kernel"), "no") != 0)
@@ -149,7 +163,8 @@ static void draw_times(struct drawing *drawing)
         fact(drawing, "on CPU", text);
     }
     if (summary->off_cpu_known) {
-        snprintf(text, sizeof text, "%s blocked, %s preempted, over all threads", format_duration(time, sizeof time, summary->blocked_ns),
+        snprintf(text, sizeof text, "%s blocked, %s preempted, over all threads",
+                 format_duration(time, sizeof time, summary->blocked_ns),
                  format_duration(other, sizeof other, summary->preempted_ns));
         fact(drawing, "off CPU", text);
     }
@@ -164,7 +179,8 @@ static void draw_times(struct drawing *drawing)
     draw_cost(drawing);
 }
 
-/* --- tables -------------------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------------------------
+ */
 
 static void cell_duration(struct table *table, int64_t value_ns)
 {
@@ -219,13 +235,18 @@ static void draw_rest(struct drawing *drawing, size_t shown, size_t count, const
 static void draw_sampled_functions(struct drawing *drawing)
 {
     static const struct table_column columns[] = {
-        {"self", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},        {"", ALIGN_LEFT, SHRINK_DROP, 0},
-        {"total", ALIGN_RIGHT, SHRINK_DROP, 0}, {"%", ALIGN_RIGHT, SHRINK_DROP, 0},         {"module", ALIGN_LEFT, SHRINK_MIDDLE, 10},
+        {"self", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"", ALIGN_LEFT, SHRINK_DROP, 0},
+        {"total", ALIGN_RIGHT, SHRINK_DROP, 0},
+        {"%", ALIGN_RIGHT, SHRINK_DROP, 0},
+        {"module", ALIGN_LEFT, SHRINK_MIDDLE, 10},
         {"function", ALIGN_LEFT, SHRINK_MIDDLE, 24},
     };
     const struct summary *summary = drawing->summary;
     bool stacks = summary->samples > summary->samples_without_stack;
-    size_t count = summary->group_count[SUMMARY_SAMPLES], shown = drawing->top && drawing->top < count ? (size_t)drawing->top : count;
+    size_t count = summary->group_count[SUMMARY_SAMPLES],
+           shown = drawing->top && drawing->top < count ? (size_t)drawing->top : count;
     double rest = 0, whole = (double)summary->sampled_ns;
     heading(drawing, "Functions", stacks ? "by self time; total: with what they call" : "by self time");
     CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 7);
@@ -256,9 +277,11 @@ static void draw_sampled_functions(struct drawing *drawing)
 static void draw_spans(struct drawing *drawing)
 {
     static const struct table_column columns[] = {
-        {"self", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},   {"total", ALIGN_RIGHT, SHRINK_NEVER, 0},
-        {"count", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"mean", ALIGN_RIGHT, SHRINK_DROP, 0}, {"min", ALIGN_RIGHT, SHRINK_DROP, 0},
-        {"max", ALIGN_RIGHT, SHRINK_DROP, 0},   {"category", ALIGN_LEFT, SHRINK_END, 8}, {"name", ALIGN_LEFT, SHRINK_MIDDLE, 24},
+        {"self", ALIGN_RIGHT, SHRINK_NEVER, 0},  {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"total", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"count", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"mean", ALIGN_RIGHT, SHRINK_DROP, 0},   {"min", ALIGN_RIGHT, SHRINK_DROP, 0},
+        {"max", ALIGN_RIGHT, SHRINK_DROP, 0},    {"category", ALIGN_LEFT, SHRINK_END, 8},
+        {"name", ALIGN_LEFT, SHRINK_MIDDLE, 24},
     };
     const struct summary *summary = drawing->summary;
     size_t first = summary->group_count[SUMMARY_SAMPLES], count = summary->group_count[SUMMARY_SPANS];
@@ -292,8 +315,10 @@ static void draw_spans(struct drawing *drawing)
 
 static void draw_modules(struct drawing *drawing)
 {
-    static const struct table_column columns[] = {
-        {"self", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"%", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"", ALIGN_LEFT, SHRINK_DROP, 0}, {"module", ALIGN_LEFT, SHRINK_MIDDLE, 24}};
+    static const struct table_column columns[] = {{"self", ALIGN_RIGHT, SHRINK_NEVER, 0},
+                                                  {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
+                                                  {"", ALIGN_LEFT, SHRINK_DROP, 0},
+                                                  {"module", ALIGN_LEFT, SHRINK_MIDDLE, 24}};
     const struct summary *summary = drawing->summary;
     size_t shown = drawing->top && summary->module_count > MODULES_SHOWN ? MODULES_SHOWN : summary->module_count;
     double rest_ns = 0, whole = (double)summary->sampled_ns;
@@ -317,9 +342,11 @@ static void draw_modules(struct drawing *drawing)
 static void draw_threads(struct drawing *drawing)
 {
     static const struct table_column columns[] = {
-        {"on CPU", ALIGN_RIGHT, SHRINK_NEVER, 0},  {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},       {"blocked", ALIGN_RIGHT, SHRINK_DROP, 0},
-        {"preempted", ALIGN_RIGHT, SHRINK_DROP, 0}, {"lived", ALIGN_RIGHT, SHRINK_DROP, 0},   {"samples", ALIGN_RIGHT, SHRINK_DROP, 0},
-        {"thread", ALIGN_LEFT, SHRINK_END, 12},    {"tid", ALIGN_RIGHT, SHRINK_DROP, 0},      {"process", ALIGN_LEFT, SHRINK_DROP, 0},
+        {"on CPU", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"blocked", ALIGN_RIGHT, SHRINK_DROP, 0}, {"preempted", ALIGN_RIGHT, SHRINK_DROP, 0},
+        {"lived", ALIGN_RIGHT, SHRINK_DROP, 0},   {"samples", ALIGN_RIGHT, SHRINK_DROP, 0},
+        {"thread", ALIGN_LEFT, SHRINK_END, 12},   {"tid", ALIGN_RIGHT, SHRINK_DROP, 0},
+        {"process", ALIGN_LEFT, SHRINK_DROP, 0},
     };
     const struct summary *summary = drawing->summary;
     size_t shown = drawing->top && summary->thread_count > THREADS_SHOWN ? THREADS_SHOWN : summary->thread_count;
@@ -368,8 +395,9 @@ static void cell_end(struct table *table, const struct summary_process *process)
 static void draw_processes(struct drawing *drawing)
 {
     static const struct table_column columns[] = {
-        {"on CPU", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},  {"began", ALIGN_RIGHT, SHRINK_DROP, 0},
-        {"pid", ALIGN_RIGHT, SHRINK_NEVER, 0},    {"status", ALIGN_LEFT, SHRINK_DROP, 0}, {"program", ALIGN_LEFT, SHRINK_END, 12},
+        {"on CPU", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"began", ALIGN_RIGHT, SHRINK_DROP, 0},   {"pid", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"status", ALIGN_LEFT, SHRINK_DROP, 0},   {"program", ALIGN_LEFT, SHRINK_END, 12},
         {"note", ALIGN_LEFT, SHRINK_END, 20},
     };
     const struct summary *summary = drawing->summary;
@@ -397,8 +425,9 @@ static void draw_processes(struct drawing *drawing)
 static void draw_ledger(struct drawing *drawing)
 {
     static const struct table_column columns[] = {
-        {"seen", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"recorded", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"lost", ALIGN_RIGHT, SHRINK_NEVER, 0},
-        {"source", ALIGN_LEFT, SHRINK_END, 16},   {"reason", ALIGN_LEFT, SHRINK_END, 20},
+        {"seen", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"recorded", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"lost", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"source", ALIGN_LEFT, SHRINK_END, 16},
+        {"reason", ALIGN_LEFT, SHRINK_END, 20},
     };
     const struct summary *summary = drawing->summary;
     if (!summary->ledger_count)
@@ -435,6 +464,7 @@ void summary_draw(const struct summary *summary, uint64_t top, const struct text
     draw_processes(&drawing);
     draw_ledger(&drawing);
     if (!summary->samples && !summary->function_count)
-        text_add_string(out, summary->filtered ? "\nNothing in the trace matches the filter.\n"
-                                               : "\nThe trace has no samples and no spans: the program may have been too short.\n");
+        text_add_string(out, summary->filtered
+                                 ? "\nNothing in the trace matches the filter.\n"
+                                 : "\nThe trace has no samples and no spans: the program may have been too short.\n");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions, modules and threads from samples: each distinct stack is walked once, whatever number of samples has it. */
+/* Functions, modules and threads from samples: each distinct stack is walked once, whatever number of samples has it.
+ */
 #include "summary_build.h"
 
 #include "base/array.h"
@@ -21,11 +22,13 @@ static int out_of_memory(struct summary_build *build)
 static int new_function(struct summary_build *build, const struct trace_frame *frame, uint32_t *ret_function)
 {
     struct summary *summary = build->summary;
-    struct summary_function *functions = array_reserve(summary->functions, &build->function_capacity, summary->function_count + 1, sizeof *functions);
+    struct summary_function *functions =
+        array_reserve(summary->functions, &build->function_capacity, summary->function_count + 1, sizeof *functions);
     if (!functions)
         return -ENOMEM;
     summary->functions = functions;
-    uint32_t *last_seen = array_reserve(build->last_seen, &build->last_seen_capacity, summary->function_count + 1, sizeof *last_seen);
+    uint32_t *last_seen =
+        array_reserve(build->last_seen, &build->last_seen_capacity, summary->function_count + 1, sizeof *last_seen);
     if (!last_seen)
         return -ENOMEM;
     build->last_seen = last_seen;
@@ -33,7 +36,8 @@ static int new_function(struct summary_build *build, const struct trace_frame *f
     const char *name = frame ? trace_text(build->trace, frame->function) : "[unknown]", *module = "";
     if (frame && frame->module.index < build->module_count)
         module = trace_text(build->trace, build->modules[frame->module.index].path);
-    functions[summary->function_count] = (struct summary_function){.name = *name ? name : "[unknown]", .category = "cpu", .module = module};
+    functions[summary->function_count] =
+        (struct summary_function){.name = *name ? name : "[unknown]", .category = "cpu", .module = module};
     *ret_function = (uint32_t)summary->function_count++;
     return 0;
 }
@@ -65,11 +69,13 @@ static int add_to_module(struct summary_build *build, frame_id leaf, uint64_t co
     bool known = module < build->module_count;
     uint32_t *index = &build->module_index[known ? module : build->module_count];
     if (*index == UINT32_MAX) {
-        struct summary_module *modules = array_reserve(summary->modules, &build->module_capacity, summary->module_count + 1, sizeof *modules);
+        struct summary_module *modules =
+            array_reserve(summary->modules, &build->module_capacity, summary->module_count + 1, sizeof *modules);
         if (!modules)
             return -ENOMEM;
         summary->modules = modules;
-        modules[summary->module_count] = (struct summary_module){.name = known ? trace_text(build->trace, build->modules[module].path) : ""};
+        modules[summary->module_count] =
+            (struct summary_module){.name = known ? trace_text(build->trace, build->modules[module].path) : ""};
         *index = (uint32_t)summary->module_count++;
     }
     summary->modules[*index].count += count;
@@ -135,7 +141,8 @@ static int add_row(struct summary_build *build, const struct sample_aggregate *r
     return add_stack(build, row) < 0 ? out_of_memory(build) : 0;
 }
 
-/* --- with a filter: the samples themselves, summed by stack within a block ----------------------------------------- */
+/* --- with a filter: the samples themselves, summed by stack within a block -----------------------------------------
+ */
 
 struct rows {
     struct map index; /* stack, event, flags -> row */
@@ -154,7 +161,8 @@ static int sum_sample(struct rows *rows, const struct sample_block *block, uint3
             return -ENOMEM;
         rows->items = items;
         index = rows->count++;
-        items[index] = (struct sample_aggregate){.track = block->info.track, .stack = {stack}, .event = event, .flags = flags};
+        items[index] =
+            (struct sample_aggregate){.track = block->info.track, .stack = {stack}, .event = event, .flags = flags};
         if (map_set(&rows->index, key, index) < 0)
             return -ENOMEM;
     }

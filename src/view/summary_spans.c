@@ -22,27 +22,35 @@ static int out_of_memory(struct summary_build *build)
 static int add_function(struct summary_build *build, const struct span_aggregate *row)
 {
     struct summary *summary = build->summary;
-    struct summary_function *functions = array_reserve(summary->functions, &build->function_capacity, summary->function_count + 1, sizeof *functions);
+    struct summary_function *functions =
+        array_reserve(summary->functions, &build->function_capacity, summary->function_count + 1, sizeof *functions);
     if (!functions)
         return out_of_memory(build);
     const char *name = trace_text(build->trace, row->name), *category = trace_text(build->trace, row->category);
     const char *kind = row->kind == SPAN_KIND_UNKNOWN ? "" : span_kind_name(row->kind);
     summary->functions = functions;
-    functions[summary->function_count++] = (struct summary_function){.group = row->kind == SPAN_KIND_BLOCKED ? SUMMARY_OFF_CPU : SUMMARY_SPANS,
-                                                                     .name = *name ? name : kind && *kind ? kind : "[unnamed]",
-                                                                     .category = *category ? category : kind ? kind : "",
-                                                                     .module = "",
-                                                                     .count = row->count,
-                                                                     .total_ns = row->total_ns,
-                                                                     .self_ns = row->self_ns,
-                                                                     .min_ns = row->min_ns,
-                                                                     .max_ns = row->max_ns};
+    functions[summary->function_count++] =
+        (struct summary_function){.group = row->kind == SPAN_KIND_BLOCKED ? SUMMARY_OFF_CPU : SUMMARY_SPANS,
+                                  .name = *name           ? name
+                                          : kind && *kind ? kind
+                                                          : "[unnamed]",
+                                  .category = *category ? category
+                                              : kind    ? kind
+                                                        : "",
+                                  .module = "",
+                                  .count = row->count,
+                                  .total_ns = row->total_ns,
+                                  .self_ns = row->self_ns,
+                                  .min_ns = row->min_ns,
+                                  .max_ns = row->max_ns};
     return 0;
 }
 
-/* --- off-CPU -------------------------------------------------------------------------------------------------------- */
+/* --- off-CPU --------------------------------------------------------------------------------------------------------
+ */
 
-static void add_off_cpu(struct summary_build *build, const struct span_block *block, uint32_t row, struct summary_thread *thread)
+static void add_off_cpu(struct summary_build *build, const struct span_block *block, uint32_t row,
+                        struct summary_thread *thread)
 {
     int64_t duration_ns = block->end_ns[row] - block->begin_ns[row];
     /* The span's name is the reason, as its payload has it; columns of names are cheaper to read. */
@@ -103,7 +111,8 @@ static void close_spans(struct filtered *filtered, int64_t until_ns)
     }
 }
 
-static int find_aggregate(struct filtered *filtered, string_id name, string_id category, uint8_t kind, uint32_t *ret_index)
+static int find_aggregate(struct filtered *filtered, string_id name, string_id category, uint8_t kind,
+                          uint32_t *ret_index)
 {
     uint64_t pair_key = (uint64_t)category.index << 8 | kind, pair, value;
     if (!map_get(&filtered->pairs, pair_key, &pair)) {
@@ -113,12 +122,14 @@ static int find_aggregate(struct filtered *filtered, string_id name, string_id c
     }
     uint64_t key = (uint64_t)name.index << 32 | (uint32_t)pair;
     if (!map_get(&filtered->index, key, &value)) {
-        struct span_aggregate *rows = array_reserve(filtered->rows, &filtered->capacity, filtered->count + 1, sizeof *rows);
+        struct span_aggregate *rows =
+            array_reserve(filtered->rows, &filtered->capacity, filtered->count + 1, sizeof *rows);
         if (!rows)
             return -ENOMEM;
         filtered->rows = rows;
         value = filtered->count++;
-        rows[value] = (struct span_aggregate){.name = name, .category = category, .kind = (enum span_kind)kind, .min_ns = INT64_MAX, .max_ns = INT64_MIN};
+        rows[value] = (struct span_aggregate){
+            .name = name, .category = category, .kind = (enum span_kind)kind, .min_ns = INT64_MAX, .max_ns = INT64_MIN};
         if (map_set(&filtered->index, key, value) < 0)
             return -ENOMEM;
     }
@@ -139,7 +150,8 @@ static int open_span(struct filtered *filtered, int64_t begin_ns, int64_t end_ns
     return 0;
 }
 
-static int add_filtered_span(struct summary_build *build, struct filtered *filtered, const struct span_block *block, uint32_t row)
+static int add_filtered_span(struct summary_build *build, struct filtered *filtered, const struct span_block *block,
+                             uint32_t row)
 {
     int64_t begin_ns = block->begin_ns[row], end_ns = block->end_ns[row];
     uint32_t aggregate = UINT32_MAX;
@@ -147,7 +159,8 @@ static int add_filtered_span(struct summary_build *build, struct filtered *filte
         return 0;
     close_spans(filtered, begin_ns);
     if (filter_match_span(build->match, block, row)) {
-        string_id name = block->name ? block->name[row] : STRING_NONE, category = block->category ? block->category[row] : STRING_NONE;
+        string_id name = block->name ? block->name[row] : STRING_NONE,
+                  category = block->category ? block->category[row] : STRING_NONE;
         if (find_aggregate(filtered, name, category, block->kind ? block->kind[row] : 0, &aggregate) < 0)
             return -ENOMEM;
         struct span_aggregate *sums = &filtered->rows[aggregate];

@@ -24,7 +24,7 @@ struct table {
     struct arena arena;
     struct cell *cells; /* row after row, column_count each */
     size_t used, capacity;
-    size_t column;      /* the next cell's, column_count = the row is full */
+    size_t column; /* the next cell's, column_count = the row is full */
     bool failed;
 };
 
@@ -113,7 +113,8 @@ void table_cellf(struct table *table, const char *format, ...)
     table_cell(table, text);
 }
 
-/* --- widths -------------------------------------------------------------------------------------------------------- */
+/* --- widths --------------------------------------------------------------------------------------------------------
+ */
 
 static void natural_widths(const struct table *table, unsigned *widths)
 {
@@ -156,10 +157,11 @@ static void fit_widths(const struct table *table, unsigned room, unsigned *width
     }
 }
 
-/* --- drawing ------------------------------------------------------------------------------------------------------- */
+/* --- drawing -------------------------------------------------------------------------------------------------------
+ */
 
 static const char *const style_codes[STYLE_COUNT] = {
-    [STYLE_PLAIN] = "", [STYLE_BOLD] = "\033[1m", [STYLE_DIM] = "\033[2m", [STYLE_ACCENT] = "\033[36m",
+    [STYLE_PLAIN] = "",        [STYLE_BOLD] = "\033[1m",  [STYLE_DIM] = "\033[2m",  [STYLE_ACCENT] = "\033[36m",
     [STYLE_GOOD] = "\033[32m", [STYLE_WARN] = "\033[33m", [STYLE_BAD] = "\033[31m",
 };
 
@@ -198,7 +200,8 @@ static size_t bytes_for_cells(const char *text, size_t length, unsigned cells, b
     return best;
 }
 
-static void add_cut(struct text *out, const struct text_look *look, const char *text, unsigned width, enum table_shrink shrink)
+static void add_cut(struct text *out, const struct text_look *look, const char *text, unsigned width,
+                    enum table_shrink shrink)
 {
     size_t length = strlen(text);
     const char *ellipsis = look->utf8 ? "…" : "~";
@@ -249,7 +252,8 @@ static void draw_cell(struct line *line, size_t column, const struct cell *cell,
     }
 }
 
-static void draw_header(const struct table *table, const struct text_look *look, const unsigned *widths, unsigned indent, struct text *out)
+static void draw_header(const struct table *table, const struct text_look *look, const unsigned *widths,
+                        unsigned indent, struct text *out)
 {
     struct line line = {.table = table, .look = look, .widths = widths, .pending = indent};
     for (size_t column = 0; column < table->column_count; column++) {
@@ -282,7 +286,8 @@ void table_draw(const struct table *table, const struct text_look *look, unsigne
     free(widths);
 }
 
-void text_add_wrapped(struct text *out, const struct text_look *look, unsigned column, unsigned indent, const char *string)
+void text_add_wrapped(struct text *out, const struct text_look *look, unsigned column, unsigned indent,
+                      const char *string)
 {
     bool first = true; /* of its line: no blank goes in front */
     while (*string) {

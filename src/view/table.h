@@ -18,7 +18,7 @@ enum text_style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_ACCENT, STYLE_GOOD, 
 enum table_shrink { SHRINK_NEVER, SHRINK_END, SHRINK_MIDDLE, SHRINK_DROP };
 
 struct table_column {
-    const char *title;       /* NULL = a table without a header has NULL everywhere */
+    const char *title; /* NULL = a table without a header has NULL everywhere */
     enum table_align align;
     enum table_shrink shrink; /* END, MIDDLE: cut with an ellipsis; DROP: the whole column goes first, last one first */
     unsigned minimum;         /* cells that a column keeps when cut */
@@ -26,8 +26,8 @@ struct table_column {
 
 /* How to draw: shared by tables and free text. */
 struct text_look {
-    unsigned width;  /* cells; 0 = as wide as it gets */
-    bool colour;     /* ANSI attributes */
+    unsigned width; /* cells; 0 = as wide as it gets */
+    bool colour;    /* ANSI attributes */
     bool utf8;
 };
 
@@ -49,7 +49,8 @@ void table_draw(const struct table *table, const struct text_look *look, unsigne
 void text_add_styled(struct text *out, const struct text_look *look, enum text_style style, const char *string);
 /* Words of `string` wrapped to the look's width, `indent` blanks in front of every line but the first, which starts at
  * `column`. Newlines in it are kept. */
-void text_add_wrapped(struct text *out, const struct text_look *look, unsigned column, unsigned indent, const char *string);
+void text_add_wrapped(struct text *out, const struct text_look *look, unsigned column, unsigned indent,
+                      const char *string);
 /* Character cells of a string; control characters take none. */
 unsigned text_cells(const char *string, size_t length);
 

@@ -23,9 +23,11 @@ char *format_duration(char *text, size_t size, int64_t duration_ns)
     else if (value < 99999500000)
         snprintf(text, size, "%s%.3f s", sign, number / 1e9);
     else if (value < 3600000000000)
-        snprintf(text, size, "%s%llu m %02llu s", sign, (unsigned long long)(value / 60000000000), (unsigned long long)(value / 1000000000 % 60));
+        snprintf(text, size, "%s%llu m %02llu s", sign, (unsigned long long)(value / 60000000000),
+                 (unsigned long long)(value / 1000000000 % 60));
     else
-        snprintf(text, size, "%s%llu h %02llu m", sign, (unsigned long long)(value / 3600000000000), (unsigned long long)(value / 60000000000 % 60));
+        snprintf(text, size, "%s%llu h %02llu m", sign, (unsigned long long)(value / 3600000000000),
+                 (unsigned long long)(value / 60000000000 % 60));
     return text;
 }
 

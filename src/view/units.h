@@ -7,12 +7,14 @@
 #include <stdint.h>
 
 /* All write at most size bytes, NUL-terminated, and return their first argument. 32 bytes are enough for each. */
-char *format_duration(char *text, size_t size, int64_t duration_ns); /* "0", "850 ns", "12.3 us", "4.56 ms", "1.234 s", "2 m 05 s" */
-char *format_count(char *text, size_t size, uint64_t count);         /* "12,345" */
-char *format_bytes(char *text, size_t size, uint64_t bytes);         /* "512 B", "1.5 KiB", "3.2 GiB" */
+char *format_duration(char *text, size_t size,
+                      int64_t duration_ns); /* "0", "850 ns", "12.3 us", "4.56 ms", "1.234 s", "2 m 05 s" */
+char *format_count(char *text, size_t size, uint64_t count);              /* "12,345" */
+char *format_bytes(char *text, size_t size, uint64_t bytes);              /* "512 B", "1.5 KiB", "3.2 GiB" */
 char *format_percent(char *text, size_t size, double part, double whole); /* "12.3"; "" when whole is not positive */
-char *format_rate(char *text, size_t size, double per_second);       /* "998 Hz", "1.2 kHz" */
-/* A bar of `cells` character cells for part/whole in eighths of a cell; ASCII '#' where UTF-8 is not allowed. size >= 3*cells+1. */
+char *format_rate(char *text, size_t size, double per_second);            /* "998 Hz", "1.2 kHz" */
+/* A bar of `cells` character cells for part/whole in eighths of a cell; ASCII '#' where UTF-8 is not allowed. size >=
+ * 3*cells+1. */
 char *format_bar(char *text, size_t size, double part, double whole, unsigned cells, int utf8);
 
 #endif

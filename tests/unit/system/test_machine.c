@@ -141,7 +141,8 @@ static void test_library_probe_survives_what_it_opens(void **state)
     assert_true(library_probe("libc.so.6", NULL, VERSION_NONE, path, sizeof path, version, sizeof version));
     assert_non_null(strstr(path, "libc.so.6"));
     assert_string_equal(version, "");
-    assert_false(library_probe("libnothing-of-this-name.so", NULL, VERSION_NONE, path, sizeof path, version, sizeof version));
+    assert_false(
+        library_probe("libnothing-of-this-name.so", NULL, VERSION_NONE, path, sizeof path, version, sizeof version));
     /* A "version function" that ends the process takes only the child with it. */
     assert_false(library_probe("libc.so.6", "abort", VERSION_CUDA, path, sizeof path, version, sizeof version));
 }

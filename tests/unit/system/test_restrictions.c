@@ -20,7 +20,8 @@ static struct machine *free_machine(void)
     struct probe_result works = {.works = true};
     assert_non_null(machine);
     machine->probe = (struct sampling_probe){works, works, works, works, works, works, works};
-    machine->privileges = (struct privileges){.known = true, .initial_user_namespace = true, .user = 1000, .pid_namespace_depth = 1};
+    machine->privileges =
+        (struct privileges){.known = true, .initial_user_namespace = true, .user = 1000, .pid_namespace_depth = 1};
     machine->settings = (struct kernel_settings){.perf_events = true,
                                                  .paranoid = {true, 1},
                                                  .mlock_kb = {true, 516},
@@ -28,7 +29,8 @@ static struct machine *free_machine(void)
                                                  .cpu_time_max_percent = {true, 25},
                                                  .max_stack = {true, 127},
                                                  .kernel_symbols_readable = true};
-    machine->session = (struct session_place){.path = "/tmp", .exists = true, .writable = true, .free_bytes = 1ULL << 34};
+    machine->session =
+        (struct session_place){.path = "/tmp", .exists = true, .writable = true, .free_bytes = 1ULL << 34};
     machine->open_files = (struct setting){true, 20000};
     machine->libc_debug_info = machine->runtime_library = true;
     strcpy(machine->host.architecture, "x86_64");
@@ -81,9 +83,9 @@ static void test_paranoid_levels(void **state)
         uint64_t capabilities;
         bool initial_namespace;
         enum restriction_state expected;
-    } cases[] = {{-1, 0, true, RESTRICTION_OK},       {1, 0, true, RESTRICTION_OK},
-                 {2, 0, true, RESTRICTION_LIMITED},   {3, 0, true, RESTRICTION_BLOCKED},
-                 {4, 0, true, RESTRICTION_BLOCKED},   {4, PERFMON, true, RESTRICTION_OK},
+    } cases[] = {{-1, 0, true, RESTRICTION_OK},           {1, 0, true, RESTRICTION_OK},
+                 {2, 0, true, RESTRICTION_LIMITED},       {3, 0, true, RESTRICTION_BLOCKED},
+                 {4, 0, true, RESTRICTION_BLOCKED},       {4, PERFMON, true, RESTRICTION_OK},
                  {4, PERFMON, false, RESTRICTION_BLOCKED} /* root of a rootless container */};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct restriction_list list;
@@ -186,10 +188,17 @@ static void test_small_limits_are_named_with_their_values(void **state)
     judge(machine, &list);
     static const struct {
         const char *id, *found;
-    } cases[] = {{"perf_event_mlock_kb", "64 KiB"}, {"perf_event_max_sample_rate", "500 Hz"}, {"perf_event_max_stack", "16 frames"},
-                 {"kernel_symbols", "kptr_restrict is 1"}, {"debug_info", "none installed"}, {"session_directory", "tmpfs"},
-                 {"open_files", "100 descriptors"}, {"cpu_quota", "1.50 CPUs"}, {"time_namespace", "monotonic 100 0"},
-                 {"clock", "no invariant"}, {"attach", "hidepid"}};
+    } cases[] = {{"perf_event_mlock_kb", "64 KiB"},
+                 {"perf_event_max_sample_rate", "500 Hz"},
+                 {"perf_event_max_stack", "16 frames"},
+                 {"kernel_symbols", "kptr_restrict is 1"},
+                 {"debug_info", "none installed"},
+                 {"session_directory", "tmpfs"},
+                 {"open_files", "100 descriptors"},
+                 {"cpu_quota", "1.50 CPUs"},
+                 {"time_namespace", "monotonic 100 0"},
+                 {"clock", "no invariant"},
+                 {"attach", "hidepid"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct restriction *item = find(&list, cases[i].id);
         assert_int_equal(item->state, RESTRICTION_LIMITED);

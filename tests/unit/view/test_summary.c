@@ -37,15 +37,27 @@ static stack_id add_stack(struct trace_builder *builder, stack_id parent, frame_
 static track_id add_track(struct fixture *fixture, enum track_kind kind, const char *name, int32_t tid)
 {
     track_id id;
-    struct trace_track track = {.kind = kind, .name = trace_builder_string(fixture->builder, name), .process = fixture->process, .tid = tid,
-                                .device = -1, .stream = -1, .start_ns = 0, .end_ns = 1000};
+    struct trace_track track = {.kind = kind,
+                                .name = trace_builder_string(fixture->builder, name),
+                                .process = fixture->process,
+                                .tid = tid,
+                                .device = -1,
+                                .stream = -1,
+                                .start_ns = 0,
+                                .end_ns = 1000};
     assert_int_equal(trace_builder_add_track(fixture->builder, &track, &id), 0);
     return id;
 }
 
-static void add_sample(struct fixture *fixture, track_id track, int64_t time_ns, int64_t weight, stack_id stack, uint8_t flags)
+static void add_sample(struct fixture *fixture, track_id track, int64_t time_ns, int64_t weight, stack_id stack,
+                       uint8_t flags)
 {
-    struct sample sample = {.time_ns = time_ns, .weight = weight, .stack = stack, .cpu = 0, .event = SAMPLE_EVENT_CPU_CLOCK, .flags = flags};
+    struct sample sample = {.time_ns = time_ns,
+                            .weight = weight,
+                            .stack = stack,
+                            .cpu = 0,
+                            .event = SAMPLE_EVENT_CPU_CLOCK,
+                            .flags = flags};
     assert_int_equal(trace_builder_add_sample(fixture->builder, track, &sample), 0);
 }
 
@@ -53,16 +65,27 @@ static void add_off_cpu(struct fixture *fixture, int64_t begin_ns, int64_t end_n
 {
     span_id handle;
     string_id name = trace_builder_string(fixture->builder, reason);
-    struct span span = {.track = fixture->sched, .begin_ns = begin_ns, .end_ns = end_ns, .name = name, .kind = SPAN_KIND_BLOCKED,
-                        .category = trace_builder_string(fixture->builder, "cpu"), .parent = SPAN_NONE, .stack = STACK_NONE};
+    struct span span = {.track = fixture->sched,
+                        .begin_ns = begin_ns,
+                        .end_ns = end_ns,
+                        .name = name,
+                        .kind = SPAN_KIND_BLOCKED,
+                        .category = trace_builder_string(fixture->builder, "cpu"),
+                        .parent = SPAN_NONE,
+                        .stack = STACK_NONE};
     assert_int_equal(trace_builder_add_span(fixture->builder, &span, NULL, &handle), 0);
 }
 
 static void add_span(struct fixture *fixture, const char *name, int64_t begin_ns, int64_t end_ns)
 {
     span_id handle;
-    struct span span = {.track = fixture->worker, .begin_ns = begin_ns, .end_ns = end_ns, .name = trace_builder_string(fixture->builder, name),
-                        .kind = SPAN_KIND_RANGE, .parent = SPAN_NONE, .stack = STACK_NONE};
+    struct span span = {.track = fixture->worker,
+                        .begin_ns = begin_ns,
+                        .end_ns = end_ns,
+                        .name = trace_builder_string(fixture->builder, name),
+                        .kind = SPAN_KIND_RANGE,
+                        .parent = SPAN_NONE,
+                        .stack = STACK_NONE};
     assert_int_equal(trace_builder_add_span(fixture->builder, &span, NULL, &handle), 0);
 }
 
@@ -70,15 +93,28 @@ static void add_tables(struct fixture *fixture)
 {
     struct trace_builder *builder = fixture->builder;
     module_id app, kernel;
-    struct trace_process process = {.node = NODE_NONE, .pid = 42, .rank = -1, .start_ns = 0, .end_ns = 1000, .parent = PROCESS_NONE,
-                                    .command = trace_builder_string(builder, "app"), .exit_status = 3 << 8};
+    struct trace_process process = {.node = NODE_NONE,
+                                    .pid = 42,
+                                    .rank = -1,
+                                    .start_ns = 0,
+                                    .end_ns = 1000,
+                                    .parent = PROCESS_NONE,
+                                    .command = trace_builder_string(builder, "app"),
+                                    .exit_status = 3 << 8};
     assert_int_equal(trace_builder_add_process(builder, &process, &fixture->process), 0);
-    assert_int_equal(trace_builder_add_module(builder, &(struct trace_module){.path = trace_builder_string(builder, "/bin/app")}, &app), 0);
-    assert_int_equal(trace_builder_add_module(builder, &(struct trace_module){.path = trace_builder_string(builder, "[kernel]"), .flags = MODULE_KERNEL}, &kernel), 0);
+    assert_int_equal(trace_builder_add_module(
+                         builder, &(struct trace_module){.path = trace_builder_string(builder, "/bin/app")}, &app),
+                     0);
+    assert_int_equal(trace_builder_add_module(builder,
+                                              &(struct trace_module){.path = trace_builder_string(builder, "[kernel]"),
+                                                                     .flags = MODULE_KERNEL},
+                                              &kernel),
+                     0);
     fixture->main = add_track(fixture, TRACK_KIND_THREAD, "app", 42);
     fixture->worker = add_track(fixture, TRACK_KIND_THREAD, "worker", 43);
     fixture->sched = add_track(fixture, TRACK_KIND_SCHED, "worker", 43);
-    frame_id main_frame = add_frame(builder, "main", app), walk = add_frame(builder, "walk", app), leaf = add_frame(builder, "leaf", app);
+    frame_id main_frame = add_frame(builder, "main", app), walk = add_frame(builder, "walk", app),
+             leaf = add_frame(builder, "leaf", app);
     fixture->main_stack = add_stack(builder, STACK_NONE, main_frame);
     fixture->recursive = add_stack(builder, add_stack(builder, fixture->main_stack, walk), walk);
     fixture->leaf = add_stack(builder, fixture->recursive, leaf);
@@ -103,7 +139,8 @@ static struct trace *make_trace(void)
     add_span(&fixture, "outer", 500, 600);
     add_span(&fixture, "inner", 510, 530);
     add_span(&fixture, "inner", 540, 550);
-    assert_int_equal(trace_builder_add_ledger(fixture.builder, "cpu samples", 11, 10, 1, "the kernel's ring was full"), 0);
+    assert_int_equal(trace_builder_add_ledger(fixture.builder, "cpu samples", 11, 10, 1, "the kernel's ring was full"),
+                     0);
     assert_int_equal(trace_builder_set_metadata(fixture.builder, "overhead_ns", "77"), 0);
     assert_int_equal(trace_builder_finish(fixture.builder, &trace, &err), 0);
     trace_builder_destroy(fixture.builder);
@@ -137,7 +174,8 @@ static void test_recursion_counts_once_and_self_is_the_leaf(void **state)
     (void)state;
     struct summary *summary = summarise(NULL);
     assert_int_equal(summary->group_count[SUMMARY_SAMPLES], 4);
-    const struct summary_function *walk = find(summary, "walk"), *leaf = find(summary, "leaf"), *main_ = find(summary, "main");
+    const struct summary_function *walk = find(summary, "walk"), *leaf = find(summary, "leaf"),
+                                  *main_ = find(summary, "main");
     assert_string_equal(summary->functions[0].name, "leaf");
     assert_int_equal(leaf->self_ns, 500);
     assert_int_equal(leaf->total_ns, 500);
@@ -214,8 +252,14 @@ static void test_drawing_names_everything_and_cuts_to_the_width(void **state)
     struct summary *summary = summarise(NULL);
     summary_draw(summary, 2, &look, &out);
     assert_false(out.failed);
-    static const char *const expected[] = {"exit status 3", "leaf", "walk", "2 more functions", "90.0 % of 10 samples", "worker",
-                                           "the kernel's ring was full", "outer"};
+    static const char *const expected[] = {"exit status 3",
+                                           "leaf",
+                                           "walk",
+                                           "2 more functions",
+                                           "90.0 % of 10 samples",
+                                           "worker",
+                                           "the kernel's ring was full",
+                                           "outer"};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert_non_null(strstr(out.data, expected[i]));
     for (const char *line = out.data; *line; line += strcspn(line, "\n") + 1)

@@ -47,7 +47,7 @@ static void test_wide_and_combining_letters_take_their_cells(void **state)
     static const char *const rows[][3] = {{"1", "計算", "a"}, {"2", "e\xcc\x81te", "b"}};
     struct text_look look = {.utf8 = true};
     char *text = draw(&look, rows, 2);
-    assert_non_null(strstr(text, "計算      a\n"));       /* 4 cells, padded to the 8 of the title */
+    assert_non_null(strstr(text, "計算      a\n"));         /* 4 cells, padded to the 8 of the title */
     assert_non_null(strstr(text, "e\xcc\x81te       b\n")); /* 3 cells */
     free(text);
 }

@@ -14,9 +14,20 @@ static void test_duration_changes_unit_before_it_would_round_up(void **state)
     static const struct {
         int64_t ns;
         const char *text;
-    } cases[] = {{0, "0"}, {1, "1 ns"}, {999, "999 ns"}, {1000, "1.0 us"}, {999949, "999.9 us"}, {999950, "1.00 ms"},
-                 {999994999, "999.99 ms"}, {999995000, "1.000 s"}, {12345678901, "12.346 s"}, {99999500000, "1 m 39 s"},
-                 {125000000000, "2 m 05 s"}, {3725000000000, "1 h 02 m"}, {-1500, "-1.5 us"}, {INT64_MIN, "-2562047 h 47 m"}};
+    } cases[] = {{0, "0"},
+                 {1, "1 ns"},
+                 {999, "999 ns"},
+                 {1000, "1.0 us"},
+                 {999949, "999.9 us"},
+                 {999950, "1.00 ms"},
+                 {999994999, "999.99 ms"},
+                 {999995000, "1.000 s"},
+                 {12345678901, "12.346 s"},
+                 {99999500000, "1 m 39 s"},
+                 {125000000000, "2 m 05 s"},
+                 {3725000000000, "1 h 02 m"},
+                 {-1500, "-1.5 us"},
+                 {INT64_MIN, "-2562047 h 47 m"}};
     char text[32];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_string_equal(format_duration(text, sizeof text, cases[i].ns), cases[i].text);

@@ -40,6 +40,8 @@ void trace_metadata_at(const struct trace *trace, uint32_t index, const char **r
 
 /* Earliest begin and latest end of everything in it; both 0 for an empty trace. */
 void trace_time_range(const struct trace *trace, int64_t *ret_begin_ns, int64_t *ret_end_ns);
+/* The end of a span as far as it is known: an unfinished one ends with its track, else with the trace. */
+int64_t trace_span_end(const struct trace *trace, track_id track, int64_t begin_ns, int64_t end_ns);
 
 enum family { FAMILY_SPANS, FAMILY_SAMPLES, FAMILY_INSTANTS, FAMILY_COUNTERS, FAMILY_LINKS, FAMILY_MEMBERS, FAMILY_COUNT };
 
@@ -140,6 +142,8 @@ bool trace_span_find(const struct trace *trace, span_id span, uint32_t *ret_bloc
 
 /* Opens a native file (also one that is still being written, or truncated: what is whole is there, and says so). */
 int trace_open_native(const char *path, struct trace **ret_trace, struct error *err);
+/* A trace of a file that is truncated, damaged or was never finished: one line that says so. NULL for a whole one. */
+const char *trace_incomplete(const struct trace *trace);
 /* For a file that was still growing: a newer snapshot, or the same trace referenced once more when nothing is new. */
 int trace_refresh(struct trace *trace, struct trace **ret_trace, struct error *err);
 

@@ -178,7 +178,8 @@ static int write_span(struct chrome_writer *writer, const struct span_block *blo
     uint32_t nested_in;
     int64_t lane = lanes_place(&writer->lanes, begin_ns, drawn_end_ns);
     if (lane < 0 || open_lane(writer, block->info.track, (size_t)lane) < 0 ||
-        nesting_add(&writer->nesting, begin_ns, drawn_end_ns, block->info.first + row, 0, &nested_in) < 0)
+        nesting_add(&writer->nesting, begin_ns, trace_span_end(writer->trace, block->info.track, begin_ns, end_ns),
+                     block->info.first + row, 0, &nested_in) < 0)
         return -ENOMEM;
     string_id name = block->name ? block->name[row] : STRING_NONE;
     string_id category = block->category ? block->category[row] : STRING_NONE;

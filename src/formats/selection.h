@@ -26,10 +26,4 @@ bool selection_span(const struct selection *selection, const struct span_block *
 bool selection_sample(const struct selection *selection, const struct sample_block *block, uint32_t row);
 bool selection_time(const struct selection *selection, int64_t time_ns);
 
-/* An unfinished span ends with the trace, as far as anybody knows. */
-static inline int64_t span_end_or(int64_t end_ns, int64_t trace_end_ns)
-{
-    return end_ns == INT64_MIN ? trace_end_ns : end_ns;
-}
-
 #endif

@@ -42,7 +42,7 @@ struct speedscope {
     size_t open_capacity;
     struct lanes lanes;
     unsigned profiles;
-    int64_t trace_end_ns, first_ns;
+    int64_t first_ns;
 };
 
 static int out_of_memory(struct error *err)
@@ -260,7 +260,8 @@ static int write_track_spans(struct speedscope *sp, track_id track)
 
 static int gather_span(struct speedscope *sp, const struct span_block *block, uint32_t row)
 {
-    int64_t begin_ns = block->begin_ns[row], end_ns = span_end_or(block->end_ns[row], sp->trace_end_ns);
+    int64_t begin_ns = block->begin_ns[row];
+    int64_t end_ns = trace_span_end(sp->trace, block->info.track, begin_ns, block->end_ns[row]);
     if (end_ns < begin_ns)
         end_ns = begin_ns;
     struct placed_span *spans = array_reserve(sp->spans, &sp->span_capacity, sp->span_count + 1, sizeof(*spans));
@@ -357,8 +358,6 @@ static int speedscope_write(const struct trace *trace, const struct format_write
     if (r < 0)
         return r;
     struct speedscope sp = {.trace = trace};
-    int64_t begin_ns;
-    trace_time_range(trace, &begin_ns, &sp.trace_end_ns);
     map_init(&sp.frame_ids);
     lanes_init(&sp.lanes);
     json_out_init(&sp.out, file);

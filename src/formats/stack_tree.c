@@ -151,7 +151,6 @@ struct open_span {
 struct span_sweep {
     struct open_span *open;
     size_t count, capacity;
-    int64_t trace_end_ns;
     track_id track;
 };
 
@@ -172,7 +171,8 @@ static void sweep_close(struct stack_tree *tree, struct span_sweep *sweep)
 static int sweep_add(struct stack_tree *tree, struct span_sweep *sweep, struct selection *selection,
                      const struct span_block *block, uint32_t row)
 {
-    int64_t begin_ns = block->begin_ns[row], end_ns = span_end_or(block->end_ns[row], sweep->trace_end_ns);
+    int64_t begin_ns = block->begin_ns[row];
+    int64_t end_ns = trace_span_end(tree->trace, block->info.track, begin_ns, block->end_ns[row]);
     if (begin_ns < selection->begin_ns)
         begin_ns = selection->begin_ns;
     if (end_ns > selection->end_ns)
@@ -223,8 +223,6 @@ static int tree_from_spans(struct stack_tree *tree, const struct format_write_op
     struct selection selection;
     int r = selection_init(&selection, tree->trace, options, "spans", 1u << FAMILY_SPANS, err);
     struct span_sweep sweep = {.track = TRACK_NONE};
-    int64_t begin_ns;
-    trace_time_range(tree->trace, &begin_ns, &sweep.trace_end_ns);
     uint32_t blocks = trace_block_count(tree->trace, FAMILY_SPANS);
     for (uint32_t i = 0; i < blocks && r == 0; i++)
         r = sweep_block(tree, &sweep, &selection, i, err);

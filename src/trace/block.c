@@ -154,6 +154,12 @@ static bool ascending(const uint64_t *values, uint32_t count)
     return !falls;
 }
 
+/* Of ascending ones. */
+static bool times_in_range(const uint64_t *values, uint32_t count)
+{
+    return (int64_t)values[0] > -MODEL_TIME_LIMIT_NS && (int64_t)values[count - 1] < MODEL_TIME_LIMIT_NS;
+}
+
 /* Turns stored values into the model's; false when they can't be. */
 static bool transform_undo(struct decoding *decoding, const struct column_spec *spec)
 {
@@ -164,11 +170,11 @@ static bool transform_undo(struct decoding *decoding, const struct column_spec *
     uint32_t bad = 0;
     switch (spec->transform) {
     case TRANSFORM_ASCENDING:
-        return decoding->block->trusted || ascending(values, count);
+        return decoding->block->trusted || (ascending(values, count) && (spec->size < 8 || times_in_range(values, count)));
     case TRANSFORM_SPAN_END:
         for (uint32_t i = 0; i < count; i++) {
             uint64_t end = (uint64_t)begins[i] + values[i] - 1;
-            bad |= values[i] && (int64_t)end < begins[i];
+            bad |= values[i] && ((int64_t)end < begins[i] || (int64_t)end > MODEL_TIME_LIMIT_NS);
             values[i] = values[i] ? end : (uint64_t)INT64_MIN;
         }
         return !bad;
@@ -197,7 +203,25 @@ static bool references_valid(const struct decoding *decoding, const struct colum
     uint32_t bad = 0;
     for (uint32_t i = 0; i < decoding->block->info.count; i++)
         bad |= decoding->values[i] >= limit && decoding->values[i] != spec->absent;
-    return !bad;
+    if (!bad || spec->reference != REFERENCE_SPAN || !limits->spans_may_miss)
+        return !bad;
+    for (uint32_t i = 0; i < decoding->block->info.count; i++)
+        decoding->values[i] = decoding->values[i] >= limit ? spec->absent : decoding->values[i];
+    return true;
+}
+
+/* Numbers of enumerations that this version doesn't know: a span kind becomes unknown, others are refused. */
+static bool enumeration_valid(const struct decoding *decoding, const struct column_spec *spec)
+{
+    uint32_t bad = 0;
+    if (!spec->limit || decoding->block->trusted)
+        return true;
+    for (uint32_t i = 0; i < decoding->block->info.count; i++) {
+        bool known = decoding->values[i] < spec->limit;
+        decoding->values[i] = known ? decoding->values[i] : 0;
+        bad |= !known;
+    }
+    return !bad || spec->zero_is_unknown;
 }
 
 #define NARROW(type)                                                                                                   \
@@ -257,6 +281,8 @@ static int decode_column(struct decoding *decoding, const struct body_column *co
         return block_damaged(block, "times out of order", err);
     if (!references_valid(decoding, spec))
         return block_damaged(block, "index out of range", err);
+    if (!enumeration_valid(decoding, spec))
+        return block_damaged(block, "a kind that this version does not know", err);
     void *out = malloc((size_t)count * spec->size);
     if (!out)
         return error_set(err, -ENOMEM, "trace: out of memory");

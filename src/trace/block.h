@@ -60,6 +60,7 @@ int block_load(const struct block *block, const uint8_t **ret_bytes, uint8_t **r
 /* What indexes in a block may be, at most; NULL limits: not checked. */
 struct block_limits {
     uint32_t strings, stacks, spans, groups;
+    bool spans_may_miss; /* of a truncated file: a span that is not there becomes none */
 };
 
 struct decoded {

@@ -12,7 +12,6 @@
 #define OPEN_BYTES_MAX ((size_t)96 << 20)
 #define OPEN_PAYLOAD_MAX ((size_t)8 << 20)
 #define ROW_PAYLOAD_MAX ((size_t)16 << 20)
-#define TIME_LIMIT_NS (INT64_C(1) << 61) /* 73 years either way: differences of times can't overflow */
 
 /* Rows of one family (and track) that are not sealed yet. */
 struct open_rows {

@@ -83,7 +83,7 @@ static inline void note_order(struct open_rows *open, int64_t begin_ns, int64_t 
 
 static inline bool time_valid(int64_t time_ns)
 {
-    return time_ns > -TIME_LIMIT_NS && time_ns < TIME_LIMIT_NS;
+    return time_ns > -MODEL_TIME_LIMIT_NS && time_ns < MODEL_TIME_LIMIT_NS;
 }
 
 static int add_payload(struct trace_builder *builder, struct open_rows *open, const struct payload *payload,

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The filter language: `key=glob` terms joined by commas, all must hold; `\,` and `\\` escape in a glob; '*' matches '/'.
- * Keys: name category kind node rank process thread device stream path. */
+/*
+ * The filter language: `key=glob` terms joined by commas, all must hold; `\,` and `\\` escape in a glob; '*' matches '/'.
+ * Keys: name category kind node rank process thread device stream path.
+ * process: program name or pid; thread: name or tid; path: names of the enclosing spans (or the frames of a sample's stack)
+ * from the outermost to its own, joined by '/'. A sample's name is its leaf function, its kind compute, blocked (switches),
+ * fault or kernel (GPU PC samples). What is unknown (no rank, no device) matches nothing.
+ */
 #ifndef HP_TRACE_FILTER_H
 #define HP_TRACE_FILTER_H
 
@@ -20,6 +25,10 @@ void filter_match_destroy(struct filter_match *match);
 DEFINE_CLEANUP(struct filter_match *, filter_match_destroy)
 bool filter_match_track(struct filter_match *match, track_id track); /* false: no row of this track can match */
 bool filter_match_span(struct filter_match *match, const struct span_block *block, uint32_t row);
+/* For rows of trace_sample_aggregates. */
+bool filter_match_stack(struct filter_match *match, track_id track, stack_id stack, uint8_t event);
 bool filter_match_sample(struct filter_match *match, const struct sample_block *block, uint32_t row);
+/* False: the filter asks only for name, category and kind, so that it can be answered from trace_span_aggregates. */
+bool filter_match_needs_rows(const struct trace_filter *filter);
 
 #endif

@@ -28,8 +28,12 @@ static int resolver_load(struct resolver *resolver, uint32_t index, struct error
         return result;
     const uint32_t *order = decoded->column[SPAN_COLUMN_ORDER];
     resolver->identity = order == NULL;
-    for (uint32_t row = 0; order && row < block->info.count; row++)
+    memset(resolver->row_of, 0, block->info.count * sizeof(resolver->row_of[0])); /* a damaged order names some twice */
+    for (uint32_t row = 0; order && row < block->info.count; row++) {
+        if (order[row] >= block->info.count)
+            return error_set(err, -EBADMSG, "trace: a block's order is damaged");
         resolver->row_of[order[row]] = row;
+    }
     resolver->block = index;
     return 0;
 }

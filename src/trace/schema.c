@@ -13,7 +13,8 @@ static const struct column_spec span_columns[SPAN_COLUMN_COUNT] = {
                          COLUMN_NEVER_ABSENT, 0},
     [SPAN_COLUMN_NAME] = {"name", 4, TRANSFORM_PLAIN, REFERENCE_STRING, offsetof(struct span_row, name), 0, 0},
     [SPAN_COLUMN_CATEGORY] = {"category", 4, TRANSFORM_PLAIN, REFERENCE_STRING, offsetof(struct span_row, category), 0, 0},
-    [SPAN_COLUMN_KIND] = {"kind", 1, TRANSFORM_PLAIN, REFERENCE_NONE, offsetof(struct span_row, kind), 0, 0},
+    [SPAN_COLUMN_KIND] = {"kind", 1, TRANSFORM_PLAIN, REFERENCE_NONE, offsetof(struct span_row, kind), 0, 0,
+                          SPAN_KIND_COUNT, true},
     [SPAN_COLUMN_PARENT] = {"parent", 4, TRANSFORM_ROW_RELATIVE, REFERENCE_SPAN, offsetof(struct span_row, parent), 0,
                             U32_NONE},
     [SPAN_COLUMN_CORRELATION] = {"correlation", 8, TRANSFORM_PLAIN, REFERENCE_NONE,
@@ -32,7 +33,8 @@ static const struct column_spec sample_columns[SAMPLE_COLUMN_COUNT] = {
                               COLUMN_NEVER_ABSENT, 0},
     [SAMPLE_COLUMN_STACK] = {"stack", 4, TRANSFORM_PLAIN, REFERENCE_STACK, offsetof(struct sample_row, stack), 0, U32_NONE},
     [SAMPLE_COLUMN_CPU] = {"cpu", 2, TRANSFORM_PLAIN, REFERENCE_NONE, offsetof(struct sample_row, cpu), 0, UINT16_MAX},
-    [SAMPLE_COLUMN_EVENT] = {"event", 1, TRANSFORM_PLAIN, REFERENCE_NONE, offsetof(struct sample_row, event), 0, 0},
+    [SAMPLE_COLUMN_EVENT] = {"event", 1, TRANSFORM_PLAIN, REFERENCE_NONE, offsetof(struct sample_row, event), 0, 0,
+                             SAMPLE_EVENT_COUNT, false},
     [SAMPLE_COLUMN_FLAGS] = {"flags", 1, TRANSFORM_PLAIN, REFERENCE_NONE, offsetof(struct sample_row, flags), 0, 0},
 };
 
@@ -56,9 +58,10 @@ static const struct column_spec counter_columns[COUNTER_COLUMN_COUNT] = {
 static const struct column_spec link_columns[LINK_COLUMN_COUNT] = {
     [LINK_COLUMN_FROM] = {"from", 4, TRANSFORM_PLAIN, REFERENCE_SPAN, offsetof(struct link_row, from), 0, U32_NONE},
     [LINK_COLUMN_TO] = {"to", 4, TRANSFORM_PLAIN, REFERENCE_SPAN, offsetof(struct link_row, to), 0, U32_NONE},
-    [LINK_COLUMN_KIND] = {"kind", 1, TRANSFORM_PLAIN, REFERENCE_NONE, offsetof(struct link_row, kind), 0, 0},
+    [LINK_COLUMN_KIND] = {"kind", 1, TRANSFORM_PLAIN, REFERENCE_NONE, offsetof(struct link_row, kind), 0, 0,
+                          LINK_KIND_COUNT, false},
     [LINK_COLUMN_CONFIDENCE] = {"confidence", 1, TRANSFORM_PLAIN, REFERENCE_NONE,
-                                offsetof(struct link_row, confidence), 0, 0},
+                                offsetof(struct link_row, confidence), 0, 0, CONFIDENCE_COUNT, false},
 };
 
 static const struct column_spec member_columns[MEMBER_COLUMN_COUNT] = {

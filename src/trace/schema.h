@@ -59,8 +59,12 @@ struct column_spec {
     uint16_t row_offset; /* of the value in the row struct */
     uint16_t always;     /* COLUMN_NEVER_ABSENT: stored even if all values are absent */
     uint64_t absent;     /* the value that a column which is not stored stands for */
+    uint16_t limit;      /* of an enumeration: numbers from here on are of a newer version; 0 = none */
+    bool zero_is_unknown; /* ... and become 0, which means unknown */
 };
 
+/* 73 years either way: differences of times can't overflow. */
+#define MODEL_TIME_LIMIT_NS (INT64_C(1) << 61)
 #define COLUMNS_MAX 12
 /* Numbers are in files: append only. */
 enum sample_column { SAMPLE_COLUMN_TIME, SAMPLE_COLUMN_WEIGHT, SAMPLE_COLUMN_STACK, SAMPLE_COLUMN_CPU,

@@ -223,6 +223,13 @@ int64_t trace_span_end(const struct trace *trace, track_id track, int64_t begin_
     return last_ns > begin_ns ? last_ns : begin_ns;
 }
 
+const char *trace_incomplete(const struct trace *trace)
+{
+    if (trace->growing)
+        return "the file is still being written, or its recording was cut off";
+    return trace->partial ? "the file is truncated or damaged: what was whole is shown" : NULL;
+}
+
 uint32_t trace_block_count(const struct trace *trace, enum family family)
 {
     return trace->blocks[family].count;
@@ -266,7 +273,8 @@ struct block_limits trace_block_limits(const struct trace *trace)
     return (struct block_limits){.strings = string_table_count(trace->strings->table),
                                  .stacks = trace->tables[TABLE_STACKS]->count,
                                  .spans = trace->span_limit,
-                                 .groups = trace->tables[TABLE_GROUPS]->count};
+                                 .groups = trace->tables[TABLE_GROUPS]->count,
+                                 .spans_may_miss = trace->partial};
 }
 
 int trace_block_decode(const void *context, const struct block *block, uint32_t columns, struct decoded **ret_decoded,

@@ -32,6 +32,7 @@ struct trace {
     _Atomic uint32_t references;
     uint64_t generation;
     bool growing;
+    bool partial;                 /* from a file without its table of contents: blocks may be missing */
     struct shared_strings *strings;
     struct shared_table *tables[TABLE_COUNT];
     struct block_array blocks[FAMILY_COUNT];

@@ -11,6 +11,7 @@
 #include "symbol/symbolizer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +125,21 @@ static struct opened_module *opened_slot(struct merge_modules *modules, struct m
     return &modules->opened[index];
 }
 
+static int open_in_session(struct merge_modules *modules, uint32_t number, const char *ending)
+{
+    char path[4352];
+    snprintf(path, sizeof(path), "%s/jit-%u.%s", merge_directory(modules->merge), number, ending);
+    return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static void adopt_jit(struct merge_modules *modules, const struct noted_module *noted)
+{
+    int map = open_in_session(modules, noted->record.number, "map");
+    int dump = open_in_session(modules, noted->record.number, "dump");
+    if (map >= 0 || dump >= 0)
+        module_jit_adopt(noted->module, map, dump);
+}
+
 static int open_noted(struct merge_modules *modules, struct noted_module *noted)
 {
     const struct wire_module *record = &noted->record;
@@ -137,6 +153,8 @@ static int open_noted(struct merge_modules *modules, struct noted_module *noted)
                                       &noted->module);
     if (r < 0)
         return r == -ENOMEM ? r : 0;
+    if (record->kind == MODULE_KIND_JIT)
+        adopt_jit(modules, noted);
     struct opened_module *opened = opened_slot(modules, noted->module);
     if (!opened)
         return -ENOMEM;

@@ -125,12 +125,31 @@ static int copy_file(int from, int directory_fd, const char *name, uint64_t size
     return 0;
 }
 
+/* Files of a JIT belong to its process and may go with it. */
+static void copy_jit(struct module *module, int directory_fd, uint64_t *left)
+{
+    static const char *const endings[2] = {"map", "dump"};
+    int fds[2];
+    module_jit_open(module, &fds[0], &fds[1]);
+    for (int i = 0; i < 2; i++) {
+        char name[32];
+        struct stat status;
+        snprintf(name, sizeof(name), "jit-%u.%s", module_index(module), endings[i]);
+        if (fds[i] >= 0 && fstat(fds[i], &status) == 0 && (uint64_t)status.st_size <= *left &&
+            copy_file(fds[i], directory_fd, name, (uint64_t)status.st_size) == 0)
+            *left -= (uint64_t)status.st_size;
+        closep(&fds[i]);
+    }
+}
+
 void module_log_copy_hidden(struct recording *recording, int directory_fd, uint64_t limit_bytes)
 {
     uint64_t left = limit_bytes;
     for (uint32_t i = 0; i < module_table_count(recording->modules); i++) {
         struct module *module = module_table_at(recording->modules, i);
         struct stat status;
+        if (module_kind_of(module) == MODULE_KIND_JIT)
+            copy_jit(module, directory_fd, &left);
         if (module_kind_of(module) != MODULE_KIND_FILE || module_file(module) < 0 ||
             fstat(module_file(module), &status) < 0 || is_findable(module, &status))
             continue;

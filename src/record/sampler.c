@@ -37,6 +37,7 @@ struct sampler {
     bool window_opened, window_closed;
     int64_t exit_ns; /* of the target, by its record */
     pid_t target;
+    int64_t mappings_lost_ns; /* records were lost at this time: mappings are to be read again; 0 = none */
 };
 
 int sampler_create(struct recording *recording, struct sampler **ret_sampler, struct error *err)
@@ -235,8 +236,10 @@ static void apply_lost(struct sampler *sampler, enum perf_event_role role, const
     bool sideband = role == EVENT_SIDEBAND;
     struct recording_counts *counts = &sampler->recording->counts;
     *(sideband ? &counts->sideband_lost : &counts->samples_lost) += record->u.lost.count;
-    if (record->type == PERF_RECORD_LOST && (sideband || !sampler->recording->plan.separate_sideband))
-        task_table_lost(sampler->tasks, time_ns);
+    if (record->type != PERF_RECORD_LOST || (!sideband && sampler->recording->plan.separate_sideband))
+        return;
+    task_table_lost(sampler->tasks);
+    sampler->mappings_lost_ns = time_ns;
 }
 
 static void apply_record(struct sampler *sampler, enum perf_event_role role, const struct perf_record *record, int64_t time_ns)
@@ -306,6 +309,9 @@ static void apply_ready(struct sampler *sampler, int64_t horizon_ns)
         }
     }
     record_order_drop(order, ready);
+    if (sampler->mappings_lost_ns)
+        task_table_read_mappings(sampler->tasks, sampler->mappings_lost_ns);
+    sampler->mappings_lost_ns = 0;
 }
 
 int sampler_round(struct sampler *sampler)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    NODE_LIMIT = 1 << 20,
+    NODE_LIMIT = 1 << 19,
     FIRST_SLOTS = 4096,
     NODES_A_RECORD = 2048,
 };

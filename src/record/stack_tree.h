@@ -23,7 +23,7 @@ struct stack_place {
     uint64_t address;
 };
 
-/* node_limit 0 = 1 Mi nodes, 48 MiB. */
+/* node_limit 0 = 512 Ki nodes, 32 MiB. */
 int stack_tree_create(size_t node_limit, struct stack_tree **ret_tree);
 void stack_tree_destroy(struct stack_tree *tree);
 DEFINE_CLEANUP(struct stack_tree *, stack_tree_destroy)

@@ -17,6 +17,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { SAME_FORK_NS = 1000000 };
+
 struct task_table {
     struct recording *recording;
     struct module_log *modules;
@@ -108,7 +110,7 @@ static struct task_thread *new_thread(struct task_table *table, struct task_proc
         return NULL;
     thread->tid = tid;
     thread->pid = process->pid;
-    thread->last_ns = time_ns;
+    thread->born_ns = thread->last_ns = time_ns;
     if (map_set(&table->threads, (uint32_t)tid, (uintptr_t)thread) < 0) {
         free(thread);
         return NULL;
@@ -209,11 +211,31 @@ struct task_thread *task_table_thread(struct task_table *table, pid_t pid, pid_t
     return thread;
 }
 
+/* The end of a thread, and of its process when it was the last. */
+static void bury(struct task_table *table, struct task_thread *thread, int64_t time_ns)
+{
+    pid_t pid = thread->pid, tid = thread->tid;
+    end_thread(table, thread, time_ns);
+    task_note_thread_end(table->recording, pid, tid, time_ns);
+    struct task_process *process = find_process(table, pid);
+    if (!process || --process->live_threads)
+        return;
+    if (process->exec_pending)
+        task_note_exec(table->recording, pid, "", 0, process->exec_ns);
+    if (!process->root)
+        task_table_put_exit(table, pid, -1, time_ns);
+    map_remove(&table->processes, (uint32_t)pid);
+    process_free(process);
+}
+
 void task_table_fork(struct task_table *table, const struct perf_record *record, int64_t time_ns)
 {
     pid_t pid = (pid_t)record->pid, tid = (pid_t)record->tid, parent_pid = (pid_t)record->u.task.parent_pid;
-    if (find_thread(table, tid)) /* told by more than one event, or attached already */
+    struct task_thread *known = find_thread(table, tid);
+    if (known && time_ns < known->born_ns + SAME_FORK_NS) /* told by more than one event, or attached already */
         return;
+    if (known) /* its end was lost, and its number is used again */
+        bury(table, known, time_ns);
     struct task_process *process = find_process(table, pid);
     if (!process) {
         process = new_process(table, pid, find_process(table, parent_pid));
@@ -227,21 +249,9 @@ void task_table_fork(struct task_table *table, const struct perf_record *record,
 
 void task_table_exit(struct task_table *table, const struct perf_record *record, int64_t time_ns)
 {
-    pid_t pid = (pid_t)record->pid, tid = (pid_t)record->tid;
-    struct task_thread *thread = find_thread(table, tid);
-    if (!thread)
-        return;
-    end_thread(table, thread, time_ns);
-    task_note_thread_end(table->recording, pid, tid, time_ns);
-    struct task_process *process = find_process(table, pid);
-    if (!process || --process->live_threads)
-        return;
-    if (process->exec_pending)
-        task_note_exec(table->recording, pid, "", 0, process->exec_ns);
-    if (!process->root)
-        task_table_put_exit(table, pid, -1, time_ns);
-    map_remove(&table->processes, (uint32_t)pid);
-    process_free(process);
+    struct task_thread *thread = find_thread(table, (pid_t)record->tid);
+    if (thread)
+        bury(table, thread, time_ns);
 }
 
 void task_table_put_exit(struct task_table *table, pid_t pid, int wait_status, int64_t time_ns)
@@ -338,7 +348,7 @@ static void read_mappings_again(struct task_table *table, struct task_process *p
         module_log_map_all(table->modules, table->recording, process->map, process->pid, time_ns);
 }
 
-void task_table_lost(struct task_table *table, int64_t time_ns)
+void task_table_lost(struct task_table *table)
 {
     size_t position = 0;
     uint64_t key, value;
@@ -346,7 +356,12 @@ void task_table_lost(struct task_table *table, int64_t time_ns)
         struct task_thread *thread = (struct task_thread *)(uintptr_t)value;
         sched_forget(&thread->sched, thread->last_ns);
     }
-    position = 0;
+}
+
+void task_table_read_mappings(struct task_table *table, int64_t time_ns)
+{
+    size_t position = 0;
+    uint64_t key, value;
     while (map_next(&table->processes, &position, &key, &value))
         read_mappings_again(table, (struct task_process *)(uintptr_t)value, time_ns);
 }

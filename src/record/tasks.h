@@ -28,6 +28,7 @@ struct task_process {
 };
 struct task_thread {
     pid_t tid, pid;
+    int64_t born_ns;
     int64_t last_ns;       /* of its latest record */
     struct sched_thread sched;
 };
@@ -48,8 +49,9 @@ void task_table_exit(struct task_table *table, const struct perf_record *record,
 void task_table_comm(struct task_table *table, const struct perf_record *record, int64_t time_ns);
 void task_table_mmap(struct task_table *table, const struct perf_record *record, int64_t time_ns);
 void task_table_switch(struct task_table *table, const struct perf_record *record, int64_t time_ns);
-/* Sideband records were lost: nobody's state is known, and mappings are read anew from /proc. */
-void task_table_lost(struct task_table *table, int64_t time_ns);
+/* Sideband records were lost: nobody's state is known. Mappings are read anew from /proc by the second, once a round. */
+void task_table_lost(struct task_table *table);
+void task_table_read_mappings(struct task_table *table, int64_t time_ns);
 /* The recording's window opens: CPU time counts from here. It closes: CPU time is added up and counts no more. */
 void task_table_open_window(struct task_table *table, int64_t time_ns);
 void task_table_close_window(struct task_table *table, int64_t time_ns);

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUE_CAPACITY = 8192, THREADS_MAXIMUM = 16, LIMIT_BYTES = 48 << 20 };
+enum { QUEUE_CAPACITY = 8192, THREADS_MAXIMUM = 16, LIMIT_BYTES = 32 << 20 };
 
 struct unwind_pool {
     struct job_queue todo, done;

@@ -42,7 +42,7 @@ void unwind_job_run(struct unwinder *unwinder, struct unwind_job *job);
 
 struct unwind_pool_options {
     unsigned threads;     /* 0 = one for each usable CPU, 16 at most */
-    size_t limit_bytes;   /* of waiting jobs; 0 = 48 MiB */
+    size_t limit_bytes;   /* of waiting jobs; 0 = 32 MiB */
 };
 int unwind_pool_create(const struct unwind_pool_options *options, struct unwind_pool **ret_pool, struct error *err);
 void unwind_pool_destroy(struct unwind_pool *pool); /* joins the workers; takes back and frees whatever is left */

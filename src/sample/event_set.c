@@ -20,10 +20,11 @@
 #include <unistd.h>
 
 enum {
-    RING_MAXIMUM_DWARF = 8 << 20,
+    RING_MAXIMUM_DWARF = 16 << 20,
     RING_MAXIMUM = 1 << 20,
     RING_MINIMUM = 128 << 10,
-    RINGS_TOTAL = 64 << 20, /* of all CPUs together */
+    RINGS_TOTAL = 48 << 20, /* of all CPUs together */
+    RING_COVERS_HZ = 10,    /* a ring holds the samples of a tenth of a second */
 };
 
 struct cpu_rings {
@@ -122,7 +123,11 @@ void event_set_destroy(struct event_set *set)
 
 static size_t ring_bytes(const struct event_set *set)
 {
-    size_t most = set->plan.separate_sideband ? RING_MAXIMUM_DWARF : RING_MAXIMUM;
+    size_t most = RING_MAXIMUM;
+    if (set->plan.stack == SAMPLING_STACK_DWARF) {
+        uint64_t wanted = (uint64_t)set->plan.frequency_hz / RING_COVERS_HZ * (set->plan.stack_copy_bytes + 512);
+        most = wanted < RING_MAXIMUM_DWARF ? (size_t)wanted * 2 : RING_MAXIMUM_DWARF;
+    }
     size_t share = RINGS_TOTAL / set->cpu_count, size = RING_MINIMUM;
     while (size * 2 <= share && size < most)
         size *= 2;

@@ -83,6 +83,10 @@ const char *module_build_id(struct module *module);
 bool module_is_deleted(const struct module *module);
 /* A descriptor of its file, which stays the module's; -1 when it has none. */
 int module_file(struct module *module);
+/* JIT code: its perf-PID.map and jitdump, checked to be the process' own; -1 = none. The caller closes them. */
+void module_jit_open(const struct module *module, int *ret_map, int *ret_dump);
+/* For a recorded module: copies of those files, which the module takes over. Whose they are was checked when they were copied. */
+void module_jit_adopt(struct module *module, int map, int dump);
 pid_t module_owner(const struct module *module); /* a process that maps it */
 
 /*

@@ -52,11 +52,39 @@ static int open_in_temporary(const struct module *module, pid_t pid)
     return open(path, flags);
 }
 
+/* The checked perf-PID.map; -1 = none. */
+static int open_map(const struct module *module, uint64_t *ret_size)
+{
+    CLEANUP(closep) int fd = module->map_fd >= 0 ? fcntl(module->map_fd, F_DUPFD_CLOEXEC, 3)
+                                                 : open_in_temporary(module, module->namespace_pid);
+    return fd >= 0 && is_trusted(module, fd, ret_size) ? TAKE_FD(fd) : -1;
+}
+
+void module_jit_open(const struct module *module, int *ret_map, int *ret_dump)
+{
+    uint64_t size;
+    *ret_map = *ret_dump = -1;
+    if (module->kind != MODULE_KIND_JIT)
+        return;
+    *ret_map = open_map(module, &size);
+    if (module->dump_fd >= 0 && is_trusted(module, module->dump_fd, &size))
+        *ret_dump = fcntl(module->dump_fd, F_DUPFD_CLOEXEC, 3);
+}
+
+void module_jit_adopt(struct module *module, int map, int dump)
+{
+    closep(&module->map_fd);
+    closep(&module->dump_fd);
+    module->map_fd = map;
+    module->dump_fd = dump;
+    module->owner_known = false; /* copies are ours */
+}
+
 static struct jit_table *load_map(const struct module *module)
 {
     uint64_t size;
-    CLEANUP(closep) int fd = open_in_temporary(module, module->namespace_pid);
-    if (fd < 0 || !is_trusted(module, fd, &size))
+    CLEANUP(closep) int fd = open_map(module, &size);
+    if (fd < 0)
         return NULL;
     struct jit_reader reader = jit_reader_of_file(fd, size);
     CLEANUP(jit_table_destroyp) struct jit_table *table = NULL;

@@ -31,6 +31,8 @@ static void module_destroy(struct module *module)
         close(module->fd);
     if (module->dump_fd >= 0)
         close(module->dump_fd);
+    if (module->map_fd >= 0)
+        close(module->map_fd);
     if (module->temporary_directory >= 0)
         close(module->temporary_directory);
     pthread_mutex_destroy(&module->lock);
@@ -50,7 +52,7 @@ static struct module *module_create(struct module_table *table, enum module_kind
     module->table = table;
     module->kind = kind;
     module->pid = pid;
-    module->fd = module->dump_fd = module->temporary_directory = -1;
+    module->fd = module->dump_fd = module->map_fd = module->temporary_directory = -1;
     pthread_mutex_init(&module->lock, NULL);
     module->path = strdup(path ? path : "");
     if (!module->path) {

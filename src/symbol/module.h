@@ -46,6 +46,7 @@ struct module {
     bool open_failed;
     char *dump_path;      /* jitdump that the process maps; NULL = none */
     int dump_fd;
+    int map_fd;      /* recorded: a copy of perf-PID.map; else -1 */
     atomic_bool elf_ready, cfi_ready, roots_ready;
     struct elf_image *elf;    /* NULL: none */
     struct cfi_table *cfi;    /* NULL: none */

@@ -18,7 +18,7 @@ struct merge;
 
 enum merge_pass { MERGE_LIFE, MERGE_ROWS, MERGE_PASSES };
 
-/* The stream a record came from. `process` is NULL in the recorder's own streams: times are ns, strings are inline. */
+/* The spool's own stream and a process log come before the streams of threads. The stream a record came from. `process` is NULL in the recorder's own streams: times are ns, strings are inline. */
 struct merge_process;
 struct merge_stream {
     struct spool_stream id;

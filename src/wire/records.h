@@ -62,7 +62,7 @@ enum wire_lost_reason {
     WIRE_LOST(NESTED, "signal handlers nested too deep")                                                               \
     WIRE_LOST(TOO_BIG, "record too big")                                                                               \
     WIRE_LOST(IO, "input/output error")                                                                                \
-    WIRE_LOST(TIMER, "sampling timer refused") \
+    WIRE_LOST(TIMER, "sampling timer refused")                                                                         \
     WIRE_LOST(NO_DESCRIPTOR, "no file descriptor left (RLIMIT_NOFILE)")
     WIRE_LOST_REASONS
 #undef WIRE_LOST
@@ -106,11 +106,8 @@ struct wire_span {
     uint8_t payload_kind;      /* enum payload_kind; 0 = none */
     uint8_t flags;
     uint32_t category;         /* string id; 0 = the layer's name */
-    uint32_t stack;            /* id of a STACK record of this process; 0 = none */
+    uint32_t stack;            /* for call stacks taken by collectors; 0 = none */
     uint32_t present;
-};
-struct wire_open_span {
-    struct wire_span span;     /* end is 0 */
 };
 
 struct wire_instant {
@@ -136,12 +133,6 @@ struct wire_link {
     struct wire_header header; /* value: enum link_kind | enum confidence << 8 | layer of from << 16 | layer of to << 24 */
     uint64_t time;
     uint64_t from, to;         /* correlation ids */
-};
-
-struct wire_stack {
-    struct wire_header header; /* value: id, unique in its process, > 0 */
-    uint64_t time;
-    uint32_t count, flags;     /* addresses that follow, innermost first; flags: enum sample_flags */
 };
 
 /* Life of processes and threads as the recorder sees it; pid and tid in the recorder's PID namespace. */

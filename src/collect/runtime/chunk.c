@@ -30,8 +30,9 @@ static void context_open(struct rt_thread *thread, unsigned index, struct wire_c
     context->chunk = chunk;
     context->base = wire_chunk_data(chunk);
     context->commit = &chunk->commit;
-    context->limit = context->base + wire_chunk_capacity(chunk);
     context->cursor = context->base;
+    context->end = context->base + wire_chunk_capacity(chunk);
+    context->limit = rt.no_shared_map ? 0 : context->end;
     if (rt.no_shared_map)
         rt_chunk_flush(context, 0, 0);
 }
@@ -164,7 +165,7 @@ static void context_close(struct rt_context *context, uint32_t state)
         context->held_bytes = 0;
     }
     context->chunk = 0;
-    context->cursor = context->limit = context->base = 0;
+    context->cursor = context->limit = context->base = context->end = 0;
     context->commit = 0;
 }
 
@@ -202,7 +203,7 @@ static void thread_end_write(struct rt_thread *thread)
 {
     struct rt_context *context = &thread->contexts[0];
     struct wire_thread_end *record = (struct wire_thread_end *)(void *)context->cursor;
-    if (!context->chunk || context->limit - context->cursor < (long)sizeof *record)
+    if (!context->chunk || context->end - context->cursor < (long)sizeof *record)
         return;
     *record = (struct wire_thread_end){
         .header = {WIRE_THREAD_END, sizeof *record / 8, (uint32_t)thread->tid},

@@ -21,10 +21,12 @@
 #define RT_THREAD_CHUNKS 64 /* a context's own chunks */
 #define RT_MAGIC 0x68707274u
 
-/* One context's place to write. cursor and limit are 0 until it has a chunk, and again after fork. */
+/* One context's place to write. cursor and limit are 0 until it has a chunk, and again after fork; limit stays 0 where chunks are
+ * written by pwrite, so that the fast path leaves them alone. */
 struct rt_context {
     uint8_t *cursor, *limit, *base;
     uint64_t *commit;
+    uint8_t *end;
     struct wire_chunk *chunk;      /* the one being written */
     uint64_t retry_at;             /* clock: no try to get a chunk before this */
     uint64_t held_bytes;

@@ -6,19 +6,16 @@
  */
 #include "runtime.h"
 
-/* Fast part of taking a place; NULL = no room, or fork wiped the slot. Raises busy: rt_publish or release lowers it. */
-static inline __attribute__((always_inline)) uint8_t *reserve(struct rt_thread *thread, uint32_t bytes, unsigned *ret_index)
+/* Where this call is on the stack. The frame address would cost a frame pointer. */
+static inline __attribute__((always_inline)) uintptr_t stack_pointer(void)
 {
-    unsigned index = thread->busy;
-    thread->busy = index + 1;
-    RT_BARRIER();
-    *ret_index = index;
-    if (RT_UNLIKELY(index >= WIRE_CONTEXTS))
-        return 0;
-    struct rt_context *context = &thread->contexts[index];
-    if (RT_UNLIKELY((size_t)(context->limit - context->cursor) < bytes))
-        return 0;
-    return context->cursor;
+    uintptr_t pointer;
+#if defined(__x86_64__)
+    __asm__ volatile("movq %%rsp, %0" : "=r"(pointer));
+#else
+    __asm__ volatile("mov %0, sp" : "=r"(pointer));
+#endif
+    return pointer;
 }
 
 static inline __attribute__((always_inline)) void release(struct rt_thread *thread, unsigned index)
@@ -27,83 +24,134 @@ static inline __attribute__((always_inline)) void release(struct rt_thread *thre
     thread->busy = index;
 }
 
-static inline __attribute__((always_inline)) void publish(struct rt_thread *thread, unsigned index, uint32_t bytes)
-{
-    struct rt_context *context = &thread->contexts[index];
-    uint8_t *cursor = context->cursor + bytes;
-    context->cursor = cursor;
-    rt_store(context->commit, (uint64_t)(cursor - context->base));
-    if (RT_UNLIKELY(rt.no_shared_map))
-        rt_chunk_flush(context, (uint64_t)(cursor - context->base) - bytes, (uint64_t)(cursor - context->base));
-    release(thread, index);
-}
-
-/* After reserve gave NULL: a new chunk, or the loss is counted and busy lowered. */
+/* A context without room, a slot that fork wiped, a chunk written by pwrite. NULL: the loss is counted and busy lowered. */
 static RT_COLD uint8_t *reserve_slowly(struct rt_thread *thread, uint32_t bytes, unsigned index)
 {
     if (thread->magic != RT_MAGIC) { /* forked between enter and leave: the parent records this call */
         thread->busy = 0;
         return 0;
     }
-    if (index >= WIRE_CONTEXTS)
+    if (index >= WIRE_CONTEXTS) {
         rt_lost(WIRE_LOST_NESTED, 1);
-    else if (rt_context_refill(thread, index, bytes))
-        return thread->contexts[index].cursor;
+    } else {
+        struct rt_context *context = &thread->contexts[index];
+        bool room = rt.no_shared_map && context->chunk && context->end - context->cursor >= (ptrdiff_t)bytes;
+        if (room || rt_context_refill(thread, index, bytes))
+            return context->cursor;
+    }
     release(thread, index);
     return 0;
 }
 
 uint8_t *rt_reserve(struct rt_thread *thread, uint32_t bytes, unsigned *ret_index)
 {
-    uint8_t *place = reserve(thread, bytes, ret_index);
-    return RT_LIKELY(place) ? place : reserve_slowly(thread, bytes, *ret_index);
+    unsigned index = thread->busy;
+    thread->busy = index + 1;
+    RT_BARRIER();
+    *ret_index = index;
+    struct rt_context *context = &thread->contexts[index < WIRE_CONTEXTS ? index : 0];
+    if (RT_LIKELY(index < WIRE_CONTEXTS && context->limit - context->cursor >= (ptrdiff_t)bytes))
+        return context->cursor;
+    return reserve_slowly(thread, bytes, index);
 }
 
 void rt_publish(struct rt_thread *thread, unsigned index, uint32_t bytes)
 {
-    publish(thread, index, bytes);
+    struct rt_context *context = &thread->contexts[index];
+    uint64_t from = (uint64_t)(context->cursor - context->base);
+    context->cursor += bytes;
+    rt_store(context->commit, from + bytes);
+    if (RT_UNLIKELY(rt.no_shared_map))
+        rt_chunk_flush(context, from, from + bytes);
+    release(thread, index);
 }
 
-static RT_COLD struct rt_thread *enter_slowly(void)
+/* The first record of a thread, or of a child after fork; or nothing is recorded here. */
+static RT_COLD rt_call enter_slowly(unsigned layer, uintptr_t frame)
 {
-    return rt_load(&rt.state) == RT_OFF ? 0 : rt_thread_get();
+    struct rt_thread *thread = rt_load(&rt.state) == RT_OFF ? 0 : rt_thread_get();
+    if (!thread || !__atomic_load_n(&rt.session->active, __ATOMIC_RELAXED))
+        return (rt_call){0, 0};
+    thread->guard[layer] = frame;
+    return (rt_call){thread, rt_clock()};
+}
+
+static RT_COLD rt_call enter_by_clock(struct rt_thread *thread)
+{
+    return (rt_call){thread, rt_raw_ns()};
 }
 
 rt_call rt_enter(unsigned layer)
 {
     struct rt_thread *thread = rt_self;
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    if (RT_UNLIKELY(!thread || thread->magic != RT_MAGIC)) {
-        thread = enter_slowly();
-        if (!thread)
-            return (rt_call){0, 0};
-    }
+    uintptr_t frame = stack_pointer();
+    layer %= WIRE_LAYER_COUNT;
+    if (RT_UNLIKELY(!thread || thread->magic != RT_MAGIC))
+        return enter_slowly(layer, frame);
     /* A guard left behind by longjmp belongs to a frame that is gone: ours is not below it. */
-    if (RT_UNLIKELY(frame < thread->guard[layer % WIRE_LAYER_COUNT] || !__atomic_load_n(&rt.session->active, __ATOMIC_RELAXED)))
+    if (RT_UNLIKELY(frame < thread->guard[layer] || !__atomic_load_n(&rt.session->active, __ATOMIC_RELAXED)))
         return (rt_call){0, 0};
-    thread->guard[layer % WIRE_LAYER_COUNT] = frame;
-    return (rt_call){thread, rt_clock()};
+    thread->guard[layer] = frame;
+    if (RT_UNLIKELY(!rt.ticks))
+        return enter_by_clock(thread);
+    return (rt_call){thread, wire_ticks()};
+}
+
+static inline __attribute__((always_inline)) void span_fill(uint8_t *place, uint64_t begin, uint64_t end, uint32_t name, uint32_t shape)
+{
+    uint64_t *words = (uint64_t *)(void *)place;
+    words[0] = (uint64_t)name << 32 | (uint64_t)(sizeof(struct wire_span) / 8) << 16 | WIRE_SPAN;
+    words[1] = begin;
+    words[2] = end;
+    words[3] = 0;
+    words[4] = shape & 0xffff;
+    words[5] = 0;
+}
+
+/* What rt_leave does when it isn't all at hand. Apart, so that the fast path saves no registers. */
+static RT_COLD void leave_slowly(rt_call call, uint32_t name, uint32_t shape, uint64_t end)
+{
+    unsigned index;
+    uint8_t *place = rt_reserve(call.thread, sizeof(struct wire_span), &index);
+    if (!place)
+        return;
+    span_fill(place, call.begin, end, name, shape);
+    rt_publish(call.thread, index, sizeof(struct wire_span));
+}
+
+static RT_COLD void leave_by_clock(rt_call call, uint32_t name, uint32_t shape)
+{
+    uint64_t end = rt_raw_ns();
+    call.thread->guard[shape % WIRE_LAYER_COUNT] = 0;
+    leave_slowly(call, name, shape, end);
 }
 
 void rt_leave(rt_call call, uint32_t name, uint32_t shape)
 {
     struct rt_thread *thread = call.thread;
-    if (!thread)
+    if (RT_UNLIKELY(!thread))
         return;
-    uint64_t end = rt_clock();
+    if (RT_UNLIKELY(!rt.ticks)) {
+        leave_by_clock(call, name, shape);
+        return;
+    }
+    uint64_t end = wire_ticks();
     thread->guard[shape % WIRE_LAYER_COUNT] = 0;
-    unsigned index;
-    struct wire_span *span = (struct wire_span *)(void *)reserve(thread, sizeof *span, &index);
-    if (RT_UNLIKELY(!span) && !(span = (struct wire_span *)(void *)reserve_slowly(thread, sizeof *span, index)))
+    struct rt_context *context = &thread->contexts[0];
+    bool idle = thread->busy == 0;
+    thread->busy += idle; /* from here on a signal handler takes context 1 */
+    RT_BARRIER();
+    uint8_t *place = context->cursor;
+    if (RT_UNLIKELY(!idle || context->limit - place < (ptrdiff_t)sizeof(struct wire_span))) {
+        thread->busy -= idle;
+        leave_slowly(call, name, shape, end);
         return;
-    uint64_t *words = (uint64_t *)(void *)span;
-    words[0] = (uint64_t)name << 32 | (uint64_t)(sizeof *span / 8) << 16 | WIRE_SPAN;
-    words[1] = call.begin;
-    words[2] = end;
-    words[3] = 0;
-    words[4] = shape & 0xffff;
-    words[5] = 0;
-    publish(thread, index, sizeof *span);
+    }
+    span_fill(place, call.begin, end, name, shape);
+    place += sizeof(struct wire_span);
+    context->cursor = place;
+    rt_store(context->commit, (uint64_t)(place - context->base));
+    release(thread, 0);
 }
 
 void rt_cancel(rt_call call, unsigned layer)
@@ -116,7 +164,7 @@ static struct rt_thread *recording_thread(void)
 {
     struct rt_thread *thread = rt_self;
     if (RT_UNLIKELY(!thread || thread->magic != RT_MAGIC))
-        thread = enter_slowly();
+        thread = rt_load(&rt.state) == RT_OFF ? 0 : rt_thread_get();
     return thread && __atomic_load_n(&rt.session->active, __ATOMIC_RELAXED) ? thread : 0;
 }
 
@@ -143,7 +191,7 @@ static void span_write(struct rt_thread *thread, const struct rt_span *in)
     uint64_t *out = (uint64_t *)(void *)(span + 1);
     for (unsigned i = 0; i < fields; i++)
         out[i] = in->fields[i];
-    publish(thread, index, bytes);
+    rt_publish(thread, index, bytes);
 }
 
 void rt_span(const struct rt_span *span)
@@ -174,7 +222,7 @@ bool rt_append(const struct wire_header *record)
     if (!place)
         return false;
     __builtin_memcpy(place, record, bytes);
-    publish(thread, index, bytes);
+    rt_publish(thread, index, bytes);
     return true;
 }
 
@@ -220,7 +268,7 @@ uint64_t rt_correlation(void)
 
 bool rt_register(unsigned layer, const char *collector)
 {
-    struct rt_thread *thread = enter_slowly();
+    struct rt_thread *thread = rt_load(&rt.state) == RT_OFF ? 0 : rt_thread_get();
     if (!thread)
         return false;
     if (!thread->contexts[0].chunk && thread->busy == 0) {

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From ticks to ns. The kernel's CLOCK_MONOTONIC_RAW is itself a fixed multiple of the counter, so one line through two pairs
+ * far apart is as exact as those pairs, and no time ever steps.
+ */
+#include "base/array.h"
+#include "merge_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define SHIFT 48
+#define LEAST_BASE_NS 50000 /* two readings of 50 ns each over less than this would bend times by more than 0.2 % */
+
+int clock_pairs_add(struct clock_pairs *pairs, const struct wire_calibration *record)
+{
+    struct clock_pair *items = array_reserve(pairs->items, &pairs->capacity, pairs->count + 1, sizeof *items);
+    if (!items)
+        return -ENOMEM;
+    pairs->items = items;
+    items[pairs->count++] = (struct clock_pair){record->ticks, record->raw_ns, record->spread};
+    return 0;
+}
+
+static int by_ticks(const void *left, const void *right)
+{
+    const struct clock_pair *a = left, *b = right;
+    return (a->ticks > b->ticks) - (a->ticks < b->ticks);
+}
+
+/* The pair that was read in the shortest time among [from, to). */
+static const struct clock_pair *best(const struct clock_pair *items, size_t from, size_t to)
+{
+    const struct clock_pair *found = &items[from];
+    for (size_t i = from; i < to; i++)
+        if (items[i].spread < found->spread)
+            found = &items[i];
+    return found;
+}
+
+void clock_line_fit(struct clock_pairs *pairs, struct clock_line *ret_line)
+{
+    if (pairs->count < 2)
+        return;
+    qsort(pairs->items, pairs->count, sizeof *pairs->items, by_ticks);
+    size_t part = pairs->count / 4 ? pairs->count / 4 : 1;
+    const struct clock_pair *first = best(pairs->items, 0, part);
+    const struct clock_pair *last = best(pairs->items, pairs->count - part, pairs->count);
+    if (last->raw_ns - first->raw_ns < LEAST_BASE_NS) {
+        first = &pairs->items[0];
+        last = &pairs->items[pairs->count - 1];
+    }
+    if (last->raw_ns - first->raw_ns < LEAST_BASE_NS || last->ticks <= first->ticks)
+        return;
+    unsigned __int128 span = (unsigned __int128)(uint64_t)(last->raw_ns - first->raw_ns) << SHIFT;
+    unsigned __int128 factor = span / (last->ticks - first->ticks);
+    if (factor == 0 || factor >> 62)
+        return; /* under 2^-48 or over 16384 ns a tick: no clock */
+    *ret_line = (struct clock_line){true, first->ticks, first->raw_ns, (uint64_t)factor};
+}
+
+int64_t clock_line_at(const struct clock_line *line, uint64_t ticks)
+{
+    bool later = ticks >= line->ticks;
+    uint64_t distance = later ? ticks - line->ticks : line->ticks - ticks;
+    int64_t ns = (int64_t)((unsigned __int128)distance * line->factor >> SHIFT);
+    return later ? line->ns + ns : line->ns - ns;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* The merge's insides, shared by merge*.c of the core: sources, clocks, life of processes. */
+#ifndef HP_RECORD_MERGE_INTERNAL_H
+#define HP_RECORD_MERGE_INTERNAL_H
+
+#include "base/map.h"
+#include "merge.h"
+
+/* ticks -> ns as one line: exact over any length of run, one multiplication a time. */
+struct clock_line {
+    bool known;
+    uint64_t ticks;
+    int64_t ns;
+    uint64_t factor; /* ns per tick, times 2^48 */
+};
+
+struct clock_pair {
+    uint64_t ticks;
+    int64_t raw_ns;
+    uint64_t spread;
+};
+struct clock_pairs {
+    struct clock_pair *items;
+    size_t count, capacity;
+};
+int clock_pairs_add(struct clock_pairs *pairs, const struct wire_calibration *record);
+/* The line through two good pairs far apart. Leaves known = false when there are not two. Sorts the pairs. */
+void clock_line_fit(struct clock_pairs *pairs, struct clock_line *ret_line);
+int64_t clock_line_at(const struct clock_line *line, uint64_t ticks);
+
+/* One program image that had a runtime in it: its process file. */
+struct merge_process {
+    uint64_t key;
+    int32_t pid;              /* in the recorder's namespace */
+    const struct wire_process *map;
+    size_t size;
+    struct clock_line line;
+    bool line_tried;
+    uint64_t untimed;         /* times that could not be placed */
+    process_id process;       /* NONE until the life of processes is known */
+    struct map strings;       /* id -> string_id + 1 */
+    struct map threads;       /* serial -> track */
+};
+
+struct merge {
+    const char *directory;
+    int directory_fd;
+    const struct merge_options *options;
+    const struct wire_session *session;
+    size_t session_bytes;
+    bool local;               /* of this boot: pids may still live, ticks compare */
+    struct trace_builder *builder;
+    node_id node;
+    struct merge_process *processes; /* sorted by key */
+    size_t process_count, process_capacity;
+    struct clock_pairs pairs; /* the recorder's */
+    struct clock_line line;
+    bool line_tried;
+    struct map covered;       /* hash of (key, chunk, lap) -> bytes that are in the spool */
+    void *states[3];
+    const struct merge_handler *handlers[MERGE_PASSES][256]; /* by kind */
+    struct map unknown;       /* kind -> count */
+    uint64_t unknown_records, damaged_records;
+};
+
+extern const struct merge_part *const merge_parts[3];
+
+/* merge_sources.c */
+int merge_sources_open(struct merge *merge, struct error *err);
+void merge_sources_close(struct merge *merge);
+int merge_sources_pass(struct merge *merge, enum merge_pass pass, struct error *err);
+
+/* merge_life.c */
+int merge_life_claim(struct merge *merge); /* gives each process file its program image, once the spool's life is known */
+
+#endif

@@ -54,7 +54,7 @@ static int64_t duration_of(const struct summary_build *build)
         end_ns = empty || process->end_ns > end_ns ? process->end_ns : end_ns;
         empty = false;
     }
-    return end_ns - begin_ns;
+    return time_between(begin_ns, end_ns);
 }
 
 /* --- tables --------------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ static void fill_thread(struct summary_build *build, const struct trace_track *t
     thread->pid = process ? process->pid : -1;
     thread->tid = track->tid;
     if (track->start_ns != INT64_MIN && track->end_ns != INT64_MIN)
-        thread->life_ns = (struct optional_i64){true, track->end_ns - track->start_ns};
+        thread->life_ns = (struct optional_i64){true, time_between(track->start_ns, track->end_ns)};
 }
 
 /* A thread's lane and its scheduler lane are told together by process and thread id. */

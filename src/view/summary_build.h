@@ -35,6 +35,19 @@ struct summary_build {
     int64_t *process_cpu_ns; /* by trace process */
 };
 
+/* Sums over hostile files may leave 63 bits: they stop there. */
+static inline void add_time(int64_t *sum, int64_t value)
+{
+    if (__builtin_add_overflow(*sum, value, sum))
+        *sum = value > 0 ? INT64_MAX : INT64_MIN;
+}
+
+static inline int64_t time_between(int64_t begin_ns, int64_t end_ns)
+{
+    int64_t duration_ns;
+    return __builtin_sub_overflow(end_ns, begin_ns, &duration_ns) ? INT64_MAX : duration_ns;
+}
+
 /* 0 or a negative errno, build->err set. */
 int summary_add_samples(struct summary_build *build);
 int summary_add_spans(struct summary_build *build);

@@ -62,6 +62,17 @@ static void fact(struct drawing *drawing, const char *label, const char *value)
 /* --- the head ------------------------------------------------------------------------------------------------------
  */
 
+static void draw_end(struct drawing *drawing)
+{
+    const struct summary *summary = drawing->summary;
+    int status = summary->process_count ? summary->processes[0].wait_status : -1;
+    if (status != -1 && WIFSIGNALED(status))
+        text_addf(drawing->out, "%sended by signal %d (%s)", dot(drawing), WTERMSIG(status),
+                  strsignal(WTERMSIG(status)));
+    else if (summary->exit_status.known)
+        text_addf(drawing->out, "%sexit status %" PRId64, dot(drawing), summary->exit_status.value);
+}
+
 static void draw_title(struct drawing *drawing)
 {
     const struct summary *summary = drawing->summary;
@@ -75,8 +86,7 @@ static void draw_title(struct drawing *drawing)
                     : *command        ? command
                                       : "trace");
     text_addf(drawing->out, "%sran %s", dot(drawing), format_duration(duration, sizeof duration, summary->duration_ns));
-    if (summary->exit_status.known)
-        text_addf(drawing->out, "%sexit status %" PRId64, dot(drawing), summary->exit_status.value);
+    draw_end(drawing);
     if (summary->process_count)
         text_addf(drawing->out, "%s%zu process%s, %zu thread%s", dot(drawing), summary->process_count,
                   summary->process_count == 1 ? "" : "es", summary->thread_count,
@@ -452,6 +462,11 @@ void summary_draw(const struct summary *summary, uint64_t top, const struct text
 {
     struct drawing drawing = {.summary = summary, .look = look, .out = out, .top = top};
     draw_title(&drawing);
+    if (trace_incomplete(summary->trace)) {
+        text_add_string(out, "  ");
+        text_add_styled(out, look, STYLE_WARN, trace_incomplete(summary->trace));
+        text_add_char(out, '\n');
+    }
     draw_sampling(&drawing);
     draw_times(&drawing);
     if (summary->samples) {

@@ -79,7 +79,7 @@ static int add_to_module(struct summary_build *build, frame_id leaf, uint64_t co
         *index = (uint32_t)summary->module_count++;
     }
     summary->modules[*index].count += count;
-    summary->modules[*index].self_ns += weight_ns;
+    add_time(&summary->modules[*index].self_ns, weight_ns);
     return 0;
 }
 
@@ -95,11 +95,11 @@ static int add_stack(struct summary_build *build, const struct sample_aggregate 
         if (function_of_frame(build, known ? build->stacks[at.index].frame : FRAME_NONE, &function) < 0)
             return -ENOMEM;
         if (is_leaf)
-            summary->functions[function].self_ns += row->weight;
+            add_time(&summary->functions[function].self_ns, row->weight);
         if (build->last_seen[function] != serial) {
             build->last_seen[function] = serial;
             summary->functions[function].count += row->count;
-            summary->functions[function].total_ns += row->weight;
+            add_time(&summary->functions[function].total_ns, row->weight);
         }
         is_leaf = false;
         at = known ? build->stacks[at.index].parent : STACK_NONE;
@@ -113,9 +113,9 @@ static void add_to_thread(struct summary_build *build, const struct sample_aggre
         return;
     uint32_t process = build->tracks[row->track.index].process.index, thread = build->track_thread[row->track.index];
     if (process < build->process_count)
-        build->process_cpu_ns[process] += row->weight;
+        add_time(&build->process_cpu_ns[process], row->weight);
     if (thread != UINT32_MAX) {
-        build->summary->threads[thread].cpu_ns += row->weight;
+        add_time(&build->summary->threads[thread].cpu_ns, row->weight);
         build->summary->threads[thread].samples += row->count;
     }
 }
@@ -128,10 +128,10 @@ static int add_row(struct summary_build *build, const struct sample_aggregate *r
     if (!is_cpu_time(row->event))
         return 0;
     summary->samples += row->count;
-    summary->sampled_ns += row->weight;
+    add_time(&summary->sampled_ns, row->weight);
     if (row->flags & SAMPLE_KERNEL) {
         summary->samples_kernel += row->count;
-        summary->kernel_ns += row->weight;
+        add_time(&summary->kernel_ns, row->weight);
     }
     if (row->flags & SAMPLE_NO_STACK)
         summary->samples_without_stack += row->count;
@@ -167,7 +167,7 @@ static int sum_sample(struct rows *rows, const struct sample_block *block, uint3
             return -ENOMEM;
     }
     rows->items[index].count++;
-    rows->items[index].weight += block->weight ? block->weight[i] : 0;
+    add_time(&rows->items[index].weight, block->weight ? block->weight[i] : 0);
     return 0;
 }
 

@@ -52,12 +52,13 @@ static int add_function(struct summary_build *build, const struct span_aggregate
 static void add_off_cpu(struct summary_build *build, const struct span_block *block, uint32_t row,
                         struct summary_thread *thread)
 {
-    int64_t duration_ns = block->end_ns[row] - block->begin_ns[row];
+    int64_t end_ns = trace_span_end(build->trace, block->info.track, block->begin_ns[row], block->end_ns[row]);
+    int64_t duration_ns = time_between(block->begin_ns[row], end_ns);
     /* The span's name is the reason, as its payload has it; columns of names are cheaper to read. */
     bool preempted = block->name && strcmp(trace_text(build->trace, block->name[row]), "preempted") == 0;
     struct optional_i64 *sum = preempted ? &thread->preempted_ns : &thread->blocked_ns;
-    sum->value += duration_ns;
-    *(preempted ? &build->summary->preempted_ns : &build->summary->blocked_ns) += duration_ns;
+    add_time(&sum->value, duration_ns);
+    add_time(preempted ? &build->summary->preempted_ns : &build->summary->blocked_ns, duration_ns);
 }
 
 static int add_off_cpu_block(struct summary_build *build, uint32_t number)
@@ -75,7 +76,7 @@ static int add_off_cpu_block(struct summary_build *build, uint32_t number)
     struct summary_thread *sums = &build->summary->threads[thread];
     sums->blocked_ns.known = sums->preempted_ns.known = build->summary->off_cpu_known = true;
     for (uint32_t row = 0; row < block.info.count; row++) {
-        bool off = block.kind && block.kind[row] == SPAN_KIND_BLOCKED && block.end_ns[row] != INT64_MIN;
+        bool off = block.kind && block.kind[row] == SPAN_KIND_BLOCKED;
         if (off && (!build->match || filter_match_span(build->match, &block, row)))
             add_off_cpu(build, &block, row, sums);
     }
@@ -107,7 +108,7 @@ static void close_spans(struct filtered *filtered, int64_t until_ns)
     while (filtered->depth && filtered->open[filtered->depth - 1].end_ns <= until_ns) {
         struct open_span *span = &filtered->open[--filtered->depth];
         if (span->aggregate != UINT32_MAX)
-            filtered->rows[span->aggregate].self_ns += span->self_ns;
+            add_time(&filtered->rows[span->aggregate].self_ns, span->self_ns);
     }
 }
 
@@ -139,9 +140,9 @@ static int find_aggregate(struct filtered *filtered, string_id name, string_id c
 
 static int open_span(struct filtered *filtered, int64_t begin_ns, int64_t end_ns, uint32_t aggregate)
 {
-    int64_t duration_ns = end_ns - begin_ns;
+    int64_t duration_ns = time_between(begin_ns, end_ns);
     if (filtered->depth && end_ns <= filtered->open[filtered->depth - 1].end_ns)
-        filtered->open[filtered->depth - 1].self_ns -= duration_ns;
+        add_time(&filtered->open[filtered->depth - 1].self_ns, -duration_ns);
     struct open_span *open = array_reserve(filtered->open, &filtered->open_capacity, filtered->depth + 1, sizeof *open);
     if (!open)
         return -ENOMEM;
@@ -153,10 +154,9 @@ static int open_span(struct filtered *filtered, int64_t begin_ns, int64_t end_ns
 static int add_filtered_span(struct summary_build *build, struct filtered *filtered, const struct span_block *block,
                              uint32_t row)
 {
-    int64_t begin_ns = block->begin_ns[row], end_ns = block->end_ns[row];
+    int64_t begin_ns = block->begin_ns[row];
+    int64_t end_ns = trace_span_end(build->trace, block->info.track, begin_ns, block->end_ns[row]);
     uint32_t aggregate = UINT32_MAX;
-    if (end_ns == INT64_MIN) /* unfinished: its length is not known */
-        return 0;
     close_spans(filtered, begin_ns);
     if (filter_match_span(build->match, block, row)) {
         string_id name = block->name ? block->name[row] : STRING_NONE,
@@ -164,9 +164,9 @@ static int add_filtered_span(struct summary_build *build, struct filtered *filte
         if (find_aggregate(filtered, name, category, block->kind ? block->kind[row] : 0, &aggregate) < 0)
             return -ENOMEM;
         struct span_aggregate *sums = &filtered->rows[aggregate];
-        int64_t duration_ns = end_ns - begin_ns;
+        int64_t duration_ns = time_between(begin_ns, end_ns);
         sums->count++;
-        sums->total_ns += duration_ns;
+        add_time(&sums->total_ns, duration_ns);
         sums->min_ns = duration_ns < sums->min_ns ? duration_ns : sums->min_ns;
         sums->max_ns = duration_ns > sums->max_ns ? duration_ns : sums->max_ns;
     }

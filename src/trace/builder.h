@@ -21,7 +21,9 @@ void trace_builder_destroy(struct trace_builder *builder);
 DEFINE_CLEANUP(struct trace_builder *, trace_builder_destroy)
 
 /* All add functions return 0 or -ENOMEM/-EOVERFLOW/-EIO; the first failure sticks and is returned by finish, too, so a
- * caller that adds in a loop may check once. Strings are interned into the builder's table. */
+ * caller that adds in a loop may check once. A row that can't be (end before begin, times beyond +-2^61 ns, a track, span
+ * or frame that isn't there, a payload over 16 MiB) is -EINVAL: it is left out, and nothing sticks. Strings are interned
+ * into the builder's table. */
 struct string_table *trace_builder_strings(struct trace_builder *builder);
 string_id trace_builder_string(struct trace_builder *builder, const char *text); /* STRING_NONE on failure, which sticks */
 
@@ -57,5 +59,16 @@ int trace_builder_finish(struct trace_builder *builder, struct trace **ret_trace
 /* Writes a finished trace as a native file (docs/formats/native.md). */
 struct progress;
 int trace_write_native(const struct trace *trace, const char *path, const struct progress *progress, struct error *err);
+
+/*
+ * A native file that readers can follow while the trace grows (trace_open_native, trace_refresh): each append adds what a
+ * snapshot has more than the one before it. At the end trace_write_native puts the finished trace in its place; if that
+ * never comes, the file still opens. After a failed append the stream is of no more use.
+ */
+struct trace_stream;
+int trace_stream_create(const char *path, struct trace_stream **ret_stream, struct error *err);
+int trace_stream_append(struct trace_stream *stream, const struct trace *snapshot, struct error *err);
+void trace_stream_destroy(struct trace_stream *stream);
+DEFINE_CLEANUP(struct trace_stream *, trace_stream_destroy)
 
 #endif

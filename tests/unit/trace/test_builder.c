@@ -81,7 +81,7 @@ static struct model_span *model_build(const struct shape *shape, struct trace_bu
     }
     for (uint32_t i = 0; i < shape->count; i++) {
         struct model_span *model = &spans[i];
-        char name[16];
+        char name[24];
         snprintf(name, sizeof(name), "f%u", random_next(&seed) % 50);
         int64_t begin_ns = (int64_t)i * shape->step_ns - (shape->spread_ns ? random_next(&seed) % shape->spread_ns : 0);
         int64_t end_ns = random_next(&seed) % 100 == 0 ? INT64_MIN : begin_ns + random_next(&seed) % shape->length_ns;

@@ -148,12 +148,12 @@ int task_table_add_root(struct task_table *table, pid_t pid, int64_t time_ns)
 
 static void add_running_thread(struct task_table *table, struct task_process *process, pid_t tid, int64_t time_ns)
 {
-    char name[32];
-    if (find_thread(table, tid) || !new_thread(table, process, tid, time_ns))
+    struct task_thread *thread = find_thread(table, tid) ? NULL : new_thread(table, process, tid, time_ns);
+    if (!thread)
         return;
     task_note_thread(table->recording, process->pid, tid, WIRE_PROCESS_ATTACHED, time_ns);
-    if (task_read_comm(process->pid, tid, name, sizeof(name)) == 0)
-        task_note_name(table->recording, process->pid, tid, name, time_ns);
+    if (task_read_comm(process->pid, tid, thread->name, sizeof(thread->name)) == 0)
+        task_note_name(table->recording, process->pid, tid, thread->name, time_ns);
 }
 
 int task_table_add_running(struct task_table *table, pid_t pid, int64_t time_ns, struct error *err)
@@ -211,6 +211,14 @@ struct task_thread *task_table_thread(struct task_table *table, pid_t pid, pid_t
     return thread;
 }
 
+/* A program's name is noted behind its exec, so that it is not taken for the one before. */
+static void note_exec(struct task_table *table, struct task_process *process, const char *path)
+{
+    task_note_exec(table->recording, process->pid, path, 0, process->exec_ns);
+    task_note_name(table->recording, process->pid, process->pid, process->exec_name, process->exec_ns);
+    process->exec_pending = false;
+}
+
 /* The end of a thread, and of its process when it was the last. */
 static void bury(struct task_table *table, struct task_thread *thread, int64_t time_ns)
 {
@@ -221,7 +229,7 @@ static void bury(struct task_table *table, struct task_thread *thread, int64_t t
     if (!process || --process->live_threads)
         return;
     if (process->exec_pending)
-        task_note_exec(table->recording, pid, "", 0, process->exec_ns);
+        note_exec(table, process, "");
     if (!process->root)
         task_table_put_exit(table, pid, -1, time_ns);
     map_remove(&table->processes, (uint32_t)pid);
@@ -236,15 +244,22 @@ void task_table_fork(struct task_table *table, const struct perf_record *record,
         return;
     if (known) /* its end was lost, and its number is used again */
         bury(table, known, time_ns);
+    const struct task_thread *maker = find_thread(table, (pid_t)record->u.task.parent_tid);
+    const char *name = maker ? maker->name : ""; /* until it gives itself another */
     struct task_process *process = find_process(table, pid);
     if (!process) {
         process = new_process(table, pid, find_process(table, parent_pid));
         if (!process)
             return;
-        task_note_process(table->recording, pid, parent_pid, 0, time_ns, "");
+        task_note_process(table->recording, pid, parent_pid, 0, time_ns, name);
     }
-    if (new_thread(table, process, tid, time_ns))
-        task_note_thread(table->recording, pid, tid, 0, time_ns);
+    struct task_thread *thread = new_thread(table, process, tid, time_ns);
+    if (!thread)
+        return;
+    snprintf(thread->name, sizeof(thread->name), "%s", name);
+    task_note_thread(table->recording, pid, tid, 0, time_ns);
+    if (name[0])
+        task_note_name(table->recording, pid, tid, name, time_ns);
 }
 
 void task_table_exit(struct task_table *table, const struct perf_record *record, int64_t time_ns)
@@ -270,7 +285,7 @@ void task_table_comm(struct task_table *table, const struct perf_record *record,
         return;
     if (record->u.comm.exec) {
         if (process->exec_pending) /* the program before mapped nothing that we saw */
-            task_note_exec(table->recording, pid, "", 0, process->exec_ns);
+            note_exec(table, process, "");
         struct address_map *empty;
         if (address_map_create(table->recording->modules, pid, &empty) < 0)
             return;
@@ -280,9 +295,12 @@ void task_table_comm(struct task_table *table, const struct perf_record *record,
         process->generation++;
         process->exec_pending = true;
         process->exec_ns = time_ns;
+        snprintf(process->exec_name, sizeof(process->exec_name), "%s", record->u.comm.name);
         sched_start(&thread->sched, time_ns, (uint16_t)record->cpu);
+    } else {
+        task_note_name(table->recording, pid, tid, record->u.comm.name, time_ns);
     }
-    task_note_name(table->recording, pid, tid, record->u.comm.name, time_ns);
+    snprintf(thread->name, sizeof(thread->name), "%s", record->u.comm.name);
 }
 
 void task_table_mmap(struct task_table *table, const struct perf_record *record, int64_t time_ns)
@@ -291,10 +309,8 @@ void task_table_mmap(struct task_table *table, const struct perf_record *record,
     struct task_process *process = find_process(table, (pid_t)record->pid);
     if (!process)
         return;
-    if (process->exec_pending && map->path[0] == '/' && strncmp(map->path, "//anon", 6) != 0) {
-        task_note_exec(table->recording, process->pid, map->path, 0, process->exec_ns);
-        process->exec_pending = false;
-    }
+    if (process->exec_pending && map->path[0] == '/' && strncmp(map->path, "//anon", 6) != 0)
+        note_exec(table, process, map->path);
     struct mapping_info mapping = {
         .start = map->start,
         .length = map->length,

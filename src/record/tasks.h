@@ -16,6 +16,8 @@ struct map_view {
 };
 void map_view_release(struct map_view *view);
 
+enum { TASK_NAME_BYTES = 16 }; /* the kernel's own limit */
+
 struct task_process {
     pid_t pid;
     uint32_t generation;
@@ -23,6 +25,7 @@ struct task_process {
     bool root;             /* the target itself: its end is noted by whoever waits for it */
     bool exec_pending;     /* has called exec; the new program's path comes with its first mapping */
     int64_t exec_ns;
+    char exec_name[TASK_NAME_BYTES];
     struct address_map *map;
     struct map_view *view; /* of the map as it is now; NULL until somebody asks */
 };
@@ -30,6 +33,7 @@ struct task_thread {
     pid_t tid, pid;
     int64_t born_ns;
     int64_t last_ns;       /* of its latest record */
+    char name[TASK_NAME_BYTES];
     struct sched_thread sched;
 };
 

@@ -59,8 +59,11 @@ static enum step step(struct walk *walk, const struct place *place)
         return step_by_thumb(walk, place);
     enum step result = step_by_cfi(walk, place);
     /* AArch64 frame records do not tell the caller's sp, so a rule that needs it may fail where the next record helps. */
-    if (result == STEP_BAD_FRAME && !walk->first && walk->registers.arch == UNWIND_AARCH64)
-        result = step_by_thumb(walk, place);
+    if (result == STEP_BAD_FRAME && !walk->first && walk->registers.arch == UNWIND_AARCH64) {
+        enum step other = step_by_thumb(walk, place);
+        if (other == STEP_CALLER || other == STEP_ROOT)
+            return other;
+    }
     return result;
 }
 

@@ -9,7 +9,15 @@
 /* All write at most size bytes, NUL-terminated, and return their first argument. 32 bytes are enough for each. */
 char *format_duration(char *text, size_t size,
                       int64_t duration_ns); /* "0", "850 ns", "12.3 us", "4.56 ms", "1.234 s", "2 m 05 s" */
-char *format_count(char *text, size_t size, uint64_t count);              /* "12,345" */
+/* One unit for a whole column, so that numbers can be compared by eye; picked for its largest number. */
+struct time_unit {
+    const char *name;
+    double ns;
+    int decimals;
+};
+const struct time_unit *time_unit_for(int64_t largest_ns);
+char *format_in_unit(char *text, size_t size, int64_t duration_ns, const struct time_unit *unit); /* without the unit */
+char *format_count(char *text, size_t size, uint64_t count);                                      /* "12,345" */
 char *format_bytes(char *text, size_t size, uint64_t bytes);              /* "512 B", "1.5 KiB", "3.2 GiB" */
 char *format_percent(char *text, size_t size, double part, double whole); /* "12.3"; "" when whole is not positive */
 char *format_rate(char *text, size_t size, double per_second);            /* "998 Hz", "1.2 kHz" */

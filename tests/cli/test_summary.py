@@ -52,7 +52,7 @@ def summary(hprofiler, trace, *arguments):
 def test_run_prints_target_output_then_summary_and_names_the_trace(recorded):
     done, _, trace = recorded
     assert done.stdout.startswith("The program's own measurement")
-    assert "\nFunctions  by self time" in done.stdout and "\nLedger" in done.stdout and "own cost" in done.stdout
+    assert "\nFunctions  in " in done.stdout and "\nCallers  in " in done.stdout and "\nLedger" in done.stdout and "own cost" in done.stdout
     assert f"trace written to {trace.name}" in done.stderr
     assert trace.exists()
 

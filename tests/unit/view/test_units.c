@@ -50,6 +50,20 @@ static void test_counts_bytes_and_rates(void **state)
     assert_string_equal(format_percent(text, sizeof text, 1, 0), "");
 }
 
+static void test_a_column_has_the_unit_of_its_largest(void **state)
+{
+    (void)state;
+    char text[32];
+    assert_string_equal(time_unit_for(12000000000)->name, "s");
+    assert_string_equal(time_unit_for(9999999999)->name, "ms");
+    assert_string_equal(time_unit_for(10000000)->name, "ms");
+    assert_string_equal(time_unit_for(9999999)->name, "us");
+    assert_string_equal(time_unit_for(9999)->name, "ns");
+    assert_string_equal(format_in_unit(text, sizeof text, 1234567, time_unit_for(20000000)), "1.23");
+    assert_string_equal(format_in_unit(text, sizeof text, 0, time_unit_for(20000000)), "0");
+    assert_string_equal(format_in_unit(text, sizeof text, 7, time_unit_for(7)), "7");
+}
+
 static void test_bar_fills_in_eighths_and_stays_in_its_room(void **state)
 {
     (void)state;
@@ -67,6 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_duration_changes_unit_before_it_would_round_up),
         cmocka_unit_test(test_counts_bytes_and_rates),
+        cmocka_unit_test(test_a_column_has_the_unit_of_its_largest),
         cmocka_unit_test(test_bar_fills_in_eighths_and_stays_in_its_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,10 +27,23 @@ static struct optional_i64 metadata_number(const struct trace *trace, const char
     return (struct optional_i64){!errno && !*end, value};
 }
 
+/* Each exec of the program that was run is a process of its own; the last of them has ended. A later one may have got its pid. */
+static int root_wait_status(const struct summary_build *build)
+{
+    const struct trace_process *ended = NULL;
+    for (uint32_t i = 0; i < build->process_count; i++) {
+        const struct trace_process *process = &build->processes[i];
+        if (process->pid == build->processes[0].pid && process->node.index == build->processes[0].node.index && process->exit_status != -1 &&
+            (!ended || process->start_ns < ended->start_ns))
+            ended = process;
+    }
+    return ended ? ended->exit_status : -1;
+}
+
 static struct optional_i64 exit_status(const struct summary_build *build)
 {
     struct optional_i64 status = metadata_number(build->trace, "exit_status");
-    int wait_status = build->process_count ? build->processes[0].exit_status : -1;
+    int wait_status = root_wait_status(build);
     if (status.known || wait_status == -1)
         return status;
     if (WIFEXITED(wait_status))

@@ -97,7 +97,7 @@ static void draw_sampling(struct drawing *drawing)
     text_addf(&line, "%s", event);
     if (*asked)
         text_addf(&line, ", %s Hz asked for", asked);
-    if (*delivered)
+    if (*delivered && drawing->summary->samples)
         text_addf(&line, ", %s Hz delivered", delivered);
     if (strncmp(stacks, "dwarf,", 6) == 0) {
         char size[32];

@@ -167,7 +167,8 @@ static int by_total(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-/* Functions that call: what the tree of calls looks like from its root. */
+/* Functions that call: what the tree of calls looks like from its root. An interrupt on top of a busy function makes no
+ * caller of it: at least a twentieth of its total has to be spent below it. */
 static void draw_callers(struct drawing *drawing)
 {
     static const struct table_column columns[] = {
@@ -185,7 +186,7 @@ static void draw_callers(struct drawing *drawing)
         return;
     }
     for (size_t i = 0; i < all; i++)
-        if (summary->functions[i].total_ns > summary->functions[i].self_ns)
+        if (summary->functions[i].total_ns - summary->functions[i].self_ns > summary->functions[i].total_ns / 20)
             callers[count++] = &summary->functions[i];
     if (!count)
         return;

@@ -33,10 +33,10 @@ char *format_duration(char *text, size_t size, int64_t duration_ns)
 
 const struct time_unit *time_unit_for(int64_t largest_ns)
 {
-    static const struct time_unit units[] = {{"s", 1e9, 3}, {"ms", 1e6, 2}, {"us", 1e3, 2}, {"ns", 1, 0}};
+    static const struct time_unit units[] = {{"s", 1e9, 3}, {"ms", 1e6, 2}, {"us", 1e3, 1}, {"ns", 1, 0}};
     const size_t last = sizeof units / sizeof *units - 1;
     for (size_t i = 0; i < last; i++)
-        if ((double)largest_ns >= 10 * units[i].ns)
+        if ((double)largest_ns >= (i ? 1 : 10) * units[i].ns)
             return &units[i];
     return &units[last];
 }

@@ -56,9 +56,9 @@ static void test_a_column_has_the_unit_of_its_largest(void **state)
     char text[32];
     assert_string_equal(time_unit_for(12000000000)->name, "s");
     assert_string_equal(time_unit_for(9999999999)->name, "ms");
-    assert_string_equal(time_unit_for(10000000)->name, "ms");
-    assert_string_equal(time_unit_for(9999999)->name, "us");
-    assert_string_equal(time_unit_for(9999)->name, "ns");
+    assert_string_equal(time_unit_for(1000000)->name, "ms");
+    assert_string_equal(time_unit_for(999999)->name, "us");
+    assert_string_equal(time_unit_for(999)->name, "ns");
     assert_string_equal(format_in_unit(text, sizeof text, 1234567, time_unit_for(20000000)), "1.23");
     assert_string_equal(format_in_unit(text, sizeof text, 0, time_unit_for(20000000)), "0");
     assert_string_equal(format_in_unit(text, sizeof text, 7, time_unit_for(7)), "7");

@@ -5,8 +5,19 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-    &command_run,    &command_attach,   &command_view,       &command_summary, &command_export, &command_recover,
-    &command_doctor, &command_backends, &command_completion, &command_help,    &command_man,    NULL,
+    &command_run,
+    &command_attach,
+    &command_view,
+    &command_summary,
+    &command_export,
+    &command_query,
+    &command_recover,
+    &command_doctor,
+    &command_backends,
+    &command_completion,
+    &command_help,
+    &command_man,
+    NULL,
 };
 
 const struct command *command_find(const char *name)

@@ -5,7 +5,7 @@
 
 #include "command.h"
 
-extern const struct command command_run, command_attach, command_view, command_summary, command_export, command_recover,
-    command_doctor, command_backends, command_completion, command_help, command_man;
+extern const struct command command_run, command_attach, command_view, command_summary, command_export, command_query,
+    command_recover, command_doctor, command_backends, command_completion, command_help, command_man;
 
 #endif

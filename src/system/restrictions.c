@@ -35,20 +35,29 @@ const char *judge_text(struct judge *judge, const char *format, ...)
 
 /* --- what is not perf's ------------------------------------------------------------------------------------------ */
 
+/* The kernel shows addresses with kptr_restrict 0 to everybody if perf_event_paranoid is 1 or less, with 0 and 1 to
+ * CAP_SYSLOG, with 2 to nobody. */
 static void check_kernel_symbols(struct judge *judge, struct restriction *ret)
 {
     const struct kernel_settings *settings = &judge->machine->settings;
+    struct setting hidden = settings->kptr_restrict;
     if (settings->kernel_symbols_readable) {
         ret->found = "/proc/kallsyms shows addresses";
         return;
     }
     ret->state = RESTRICTION_LIMITED;
-    ret->found = settings->kptr_restrict.known ? judge_text(judge, "kernel.kptr_restrict is %ld, addresses are hidden",
-                                                            settings->kptr_restrict.value)
-                                               : "/proc/kallsyms shows no addresses";
     ret->cost = "kernel frames have no function names: they appear as [kernel]+0xaddress";
     ret->who = "root of this machine (not of a container)";
-    ret->remedy = "sudo sysctl kernel.kptr_restrict=0  # until reboot; 1 is enough for programs with CAP_SYSLOG";
+    if (hidden.known && hidden.value == 0 && settings->paranoid.known && settings->paranoid.value > 1) {
+        ret->found = judge_text(judge, "hidden from ordinary users while kernel.perf_event_paranoid is %ld",
+                                settings->paranoid.value);
+        ret->remedy = "sudo sysctl kernel.perf_event_paranoid=1  # until reboot";
+        return;
+    }
+    ret->found = hidden.known ? judge_text(judge, "kernel.kptr_restrict is %ld, addresses are hidden", hidden.value)
+                              : "/proc/kallsyms shows no addresses";
+    ret->remedy = "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1  # until reboot; for root "
+                  "kptr_restrict=1 is enough";
 }
 
 static void check_debug_info(struct judge *judge, struct restriction *ret)

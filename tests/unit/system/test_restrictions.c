@@ -166,6 +166,25 @@ static void test_no_way_at_all_is_blocked_and_said(void **state)
     restriction_list_finish(&list);
 }
 
+static void test_hidden_kernel_symbols_name_the_setting_that_hides_them(void **state)
+{
+    (void)state;
+    static const struct {
+        long kptr_restrict, paranoid;
+        const char *found;
+    } cases[] = {{0, 2, "perf_event_paranoid is 2"}, {1, 1, "kptr_restrict is 1"}, {2, 4, "kptr_restrict is 2"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct restriction_list list;
+        struct machine *machine = free_machine();
+        machine->settings.kernel_symbols_readable = false;
+        machine->settings.kptr_restrict = (struct setting){true, cases[i].kptr_restrict};
+        machine->settings.paranoid.value = cases[i].paranoid;
+        judge(machine, &list);
+        assert_non_null(strstr(find(&list, "kernel_symbols")->found, cases[i].found));
+        restriction_list_finish(&list);
+    }
+}
+
 static void test_small_limits_are_named_with_their_values(void **state)
 {
     (void)state;
@@ -215,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_seccomp_is_blamed_only_when_it_refused),
         cmocka_unit_test(test_missing_pmu_of_a_virtual_machine_names_its_host),
         cmocka_unit_test(test_no_way_at_all_is_blocked_and_said),
+        cmocka_unit_test(test_hidden_kernel_symbols_name_the_setting_that_hides_them),
         cmocka_unit_test(test_small_limits_are_named_with_their_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

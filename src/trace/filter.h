@@ -28,6 +28,9 @@ bool filter_match_span(struct filter_match *match, const struct span_block *bloc
 /* For rows of trace_sample_aggregates. */
 bool filter_match_stack(struct filter_match *match, track_id track, stack_id stack, uint8_t event);
 bool filter_match_sample(struct filter_match *match, const struct sample_block *block, uint32_t row);
+bool filter_match_sums(struct filter_match *match, const struct span_aggregate *row); /* name, category, kind only */
+/* The columns of spans that filter_match_span looks at (trace_spans_get_columns). */
+uint32_t filter_span_columns(const struct trace_filter *filter);
 /* False: the filter asks only for name, category and kind, so that it can be answered from trace_span_aggregates. */
 bool filter_match_needs_rows(const struct trace_filter *filter);
 

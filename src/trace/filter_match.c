@@ -218,6 +218,13 @@ static bool path_holds(struct filter_match *match, uint32_t parent, string_id na
     return match->paths[path].verdict == VERDICT_YES;
 }
 
+bool filter_match_sums(struct filter_match *match, const struct span_aggregate *row)
+{
+    return match->kinds[(uint8_t)row->kind] == VERDICT_YES &&
+           (!match->has_name || string_holds(match, FILTER_NAME, match->name_verdicts, row->name)) &&
+           (!match->has_category || string_holds(match, FILTER_CATEGORY, match->category_verdicts, row->category));
+}
+
 bool filter_match_span(struct filter_match *match, const struct span_block *block, uint32_t row)
 {
     if (!filter_match_track(match, block->info.track) || match->kinds[block->kind ? block->kind[row] : 0] != VERDICT_YES)
@@ -267,6 +274,21 @@ bool filter_match_sample(struct filter_match *match, const struct sample_block *
 {
     return filter_match_stack(match, block->info.track, block->stack ? block->stack[row] : STACK_NONE,
                               block->event ? block->event[row] : 0);
+}
+
+uint32_t filter_span_columns(const struct trace_filter *filter)
+{
+    uint32_t columns = 0;
+    for (size_t i = 0; filter && i < filter->count; i++) {
+        switch (filter->terms[i].key) {
+        case FILTER_NAME: columns |= SPAN_COLUMN_BIT(SPAN_COLUMN_NAME); break;
+        case FILTER_CATEGORY: columns |= SPAN_COLUMN_BIT(SPAN_COLUMN_CATEGORY); break;
+        case FILTER_KIND: columns |= SPAN_COLUMN_BIT(SPAN_COLUMN_KIND); break;
+        case FILTER_PATH: columns |= SPAN_COLUMN_BIT(SPAN_COLUMN_NAME) | SPAN_COLUMN_BIT(SPAN_COLUMN_PARENT); break;
+        default: break;
+        }
+    }
+    return columns;
 }
 
 bool filter_match_needs_rows(const struct trace_filter *filter)

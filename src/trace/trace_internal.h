@@ -55,8 +55,6 @@ struct block_limits trace_block_limits(const struct trace *trace);
 /* Decodes outside of the cache (scans, writers); live handles are resolved. Matches block_decoder. */
 int trace_block_decode(const void *trace, const struct block *block, uint32_t columns, struct decoded **ret_decoded,
                        struct error *err);
-/* End of a span for sums: an open one lasts until its thread's end, else until the end of the trace. */
-int64_t trace_span_end(const struct trace *trace, track_id track, int64_t begin_ns, int64_t end_ns);
 
 /* live.c: handles and nesting in blocks of a trace that is still being built. */
 int live_resolve(const struct trace *trace, const struct block *block, struct decoded *decoded, struct error *err);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The calling context tree of samples: one node for each distinct path of functions, with the samples that end in it and
+ * those that pass through it. Frames of one function (its lines, its inlined copies) are one node. What call trees, flame
+ * graphs and exports draw.
+ */
+#ifndef HP_ANALYSIS_CALLING_CONTEXT_H
+#define HP_ANALYSIS_CALLING_CONTEXT_H
+
+#include "trace/filter.h"
+
+enum context_flags {
+    CONTEXT_KERNEL = 1,
+    CONTEXT_INLINED = 2,    /* in all its frames */
+    CONTEXT_TRUNCATED = 4,  /* stands for the callers that are missing in truncated stacks; has no function */
+    CONTEXT_NO_STACK = 8,   /* samples without any frame; has no function */
+};
+
+struct context_node {
+    uint32_t parent;        /* less than its own index; ID_NONE for the root */
+    uint32_t first_child, next_sibling; /* ID_NONE at the end; children by total weight, largest first */
+    uint32_t depth;         /* the root's is 0 */
+    string_id function;
+    module_id module;
+    frame_id frame;         /* one of its frames, for file and line; FRAME_NONE for the root and what has no function */
+    uint32_t flags;
+    uint64_t self_count, total_count;
+    int64_t self_weight, total_weight; /* ns of CPU time for CPU events, of time off CPU for switches, else occurrences */
+};
+
+struct calling_context {
+    struct context_node *nodes; /* [0] is the root; parents stand before children */
+    uint32_t count;
+};
+
+#define CONTEXT_CPU_EVENTS                                                                                             \
+    ((UINT32_C(1) << SAMPLE_EVENT_CYCLES) | (UINT32_C(1) << SAMPLE_EVENT_CPU_CLOCK) | (UINT32_C(1) << SAMPLE_EVENT_TIMER))
+struct context_options {
+    uint32_t events;                  /* bits by enum sample_event; 0 = CONTEXT_CPU_EVENTS */
+    bool bottom_up;                   /* from the leaf to its callers */
+    const struct trace_filter *where; /* NULL = all */
+    bool has_window;                  /* only samples in [window_begin_ns, window_end_ns] */
+    int64_t window_begin_ns, window_end_ns;
+};
+
+/* The same trace and options give the same tree, in the same order. options may be NULL. */
+int calling_context_create(const struct trace *trace, const struct context_options *options,
+                           struct calling_context **ret_context, struct error *err);
+void calling_context_destroy(struct calling_context *context);
+DEFINE_CLEANUP(struct calling_context *, calling_context_destroy)
+
+#endif

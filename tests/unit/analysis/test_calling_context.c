@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The calling context tree: paths, weights, order, truncated and missing stacks, windows, recursion. */
+#include "../trace/trace_fixture.h"
+
+#include "analysis/calling_context.h"
+
+struct fixture {
+    struct trace_builder *builder;
+    track_id track;
+    int64_t now_ns;
+};
+
+/* A stack from "main a b", outermost first; "a@5" is function a at line 5. */
+static stack_id stack_of(struct fixture *fixture, const char *path)
+{
+    char copy[128], *rest = copy, *word;
+    stack_id stack = STACK_NONE;
+    snprintf(copy, sizeof(copy), "%s", path);
+    while ((word = strsep(&rest, " ")) != NULL) {
+        char *line = strchr(word, '@');
+        if (line)
+            *line++ = 0;
+        struct trace_frame frame = {.function = trace_builder_string(fixture->builder, word), .module = MODULE_NONE,
+                                    .line = line ? (uint32_t)atoi(line) : 0};
+        frame_id index;
+        assert_int_equal(trace_builder_add_frame(fixture->builder, &frame, &index), 0);
+        assert_int_equal(trace_builder_add_stack(fixture->builder, stack, index, &stack), 0);
+    }
+    return stack;
+}
+
+static void add(struct fixture *fixture, const char *path, int64_t weight, uint8_t flags, uint8_t event)
+{
+    struct sample sample = {.time_ns = fixture->now_ns++, .weight = weight, .cpu = UINT16_MAX, .event = event, .flags = flags,
+                            .stack = path ? stack_of(fixture, path) : STACK_NONE};
+    assert_int_equal(trace_builder_add_sample(fixture->builder, fixture->track, &sample), 0);
+}
+
+static struct fixture start(void)
+{
+    struct fixture fixture = {.builder = fixture_builder(0)};
+    fixture.track = fixture_track(fixture.builder, TRACK_KIND_THREAD, "t", 1);
+    return fixture;
+}
+
+/* "name:self/total(children)" in order, to compare a whole tree at once. */
+static void print_node(const struct trace *trace, const struct calling_context *context, uint32_t index, char *out, size_t size)
+{
+    const struct context_node *node = &context->nodes[index];
+    const char *name = index == 0 ? "root" : trace_text(trace, node->function);
+    if (node->flags & CONTEXT_TRUNCATED)
+        name = "TRUNCATED";
+    if (node->flags & CONTEXT_NO_STACK)
+        name = "NONE";
+    size_t used = strlen(out);
+    snprintf(out + used, size - used, "%s:%lld/%lld(", name, (long long)node->self_weight, (long long)node->total_weight);
+    for (uint32_t child = node->first_child; child != ID_NONE; child = context->nodes[child].next_sibling)
+        print_node(trace, context, child, out, size);
+    used = strlen(out);
+    snprintf(out + used, size - used, ")");
+}
+
+static void check(struct fixture *fixture, const struct context_options *options, const char *expected)
+{
+    struct trace *trace = fixture_finish(fixture->builder);
+    struct calling_context *context;
+    assert_int_equal(calling_context_create(trace, options, &context, NULL), 0);
+    char text[2048] = "";
+    print_node(trace, context, 0, text, sizeof(text));
+    assert_string_equal(text, expected);
+    calling_context_destroy(context);
+    trace_unref(trace);
+}
+
+static void test_functions_are_one_node_whatever_their_lines(void **state)
+{
+    struct fixture fixture = start();
+    add(&fixture, "main@1 a@10", 5, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add(&fixture, "main@2 a@11", 6, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add(&fixture, "main@2 b", 100, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add(&fixture, "main@2", 1, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add(&fixture, "main@2 b", 1000, 0, SAMPLE_EVENT_SWITCH); /* not CPU time */
+    check(&fixture, NULL, "root:0/112(main:1/112(b:100/100()a:11/11()))");
+}
+
+static void test_bottom_up_trees_begin_with_the_leaf(void **state)
+{
+    struct fixture fixture = start();
+    add(&fixture, "main a c", 5, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add(&fixture, "main b c", 7, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add(&fixture, "x c", 1, SAMPLE_TRUNCATED, SAMPLE_EVENT_CPU_CLOCK);
+    struct context_options options = {.bottom_up = true};
+    check(&fixture, &options, "root:0/13(c:0/13(b:0/7(main:7/7())a:0/5(main:5/5())x:0/1(TRUNCATED:1/1())))");
+}
+
+static void test_truncated_stacks_never_look_whole(void **state)
+{
+    struct fixture fixture = start();
+    add(&fixture, "main a", 5, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add(&fixture, "main a", 3, SAMPLE_TRUNCATED, SAMPLE_EVENT_CPU_CLOCK);
+    add(&fixture, NULL, 2, SAMPLE_NO_STACK, SAMPLE_EVENT_CPU_CLOCK);
+    check(&fixture, NULL, "root:0/10(main:0/5(a:5/5())TRUNCATED:0/3(main:0/3(a:3/3()))NONE:2/2())");
+}
+
+static void test_recursion_is_a_path(void **state)
+{
+    struct fixture fixture = start();
+    add(&fixture, "f f f", 4, 0, SAMPLE_EVENT_CPU_CLOCK);
+    check(&fixture, NULL, "root:0/4(f:0/4(f:0/4(f:4/4())))");
+}
+
+static void test_windows_and_filters_choose_samples(void **state)
+{
+    struct fixture fixture = start();
+    for (int i = 0; i < 10; i++)
+        add(&fixture, i % 2 ? "main a" : "main b", 1 + i, 0, SAMPLE_EVENT_TIMER);
+    struct trace_filter *filter;
+    assert_int_equal(trace_filter_compile("path=main/a", &filter, NULL), 0);
+    struct context_options options = {.has_window = true, .window_begin_ns = 2, .window_end_ns = 5, .where = filter};
+    check(&fixture, &options, "root:0/10(main:0/10(a:10/10()))");
+    trace_filter_destroy(filter);
+}
+
+/* A chain as deep as this would take hours if it were walked once a frame. */
+static void test_very_deep_stacks(void **state)
+{
+    struct fixture fixture = start();
+    stack_id stack = STACK_NONE;
+    for (int i = 0; i < 300000; i++) {
+        struct trace_frame frame = {.function = trace_builder_string(fixture.builder, i % 2 ? "even" : "odd"), .module = MODULE_NONE};
+        frame_id index;
+        assert_int_equal(trace_builder_add_frame(fixture.builder, &frame, &index), 0);
+        assert_int_equal(trace_builder_add_stack(fixture.builder, stack, index, &stack), 0);
+    }
+    struct sample sample = {.weight = 1, .stack = stack, .event = SAMPLE_EVENT_CYCLES};
+    assert_int_equal(trace_builder_add_sample(fixture.builder, fixture.track, &sample), 0);
+    struct trace *trace = fixture_finish(fixture.builder);
+    struct calling_context *context;
+    assert_int_equal(calling_context_create(trace, NULL, &context, NULL), 0);
+    assert_int_equal(context->count, 300001);
+    calling_context_destroy(context);
+    trace_unref(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_functions_are_one_node_whatever_their_lines),
+        cmocka_unit_test(test_bottom_up_trees_begin_with_the_leaf),
+        cmocka_unit_test(test_truncated_stacks_never_look_whole),
+        cmocka_unit_test(test_recursion_is_a_path),
+        cmocka_unit_test(test_windows_and_filters_choose_samples),
+        cmocka_unit_test(test_very_deep_stacks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

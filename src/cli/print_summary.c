@@ -102,13 +102,22 @@ static void json_processes(struct json *json, const struct summary *summary)
     json_close(json, ']');
 }
 
+/* 0 is "not known": nobody samples at 0 Hz. */
+static void json_hz(struct json *json, const char *key, double frequency_hz)
+{
+    if (frequency_hz > 0)
+        json_double(json, key, frequency_hz, 1);
+    else
+        json_null(json, key);
+}
+
 static void json_sampling(struct json *json, const struct summary *summary)
 {
     json_open(json, "sampling", '{');
     json_string(json, "event", trace_metadata(summary->trace, "sampling.event"));
     json_string(json, "callgraph", trace_metadata(summary->trace, "sampling.callgraph"));
-    json_string(json, "frequency", trace_metadata(summary->trace, "sampling.frequency"));
-    json_string(json, "frequency_delivered", trace_metadata(summary->trace, "sampling.frequency_delivered"));
+    json_hz(json, "frequency", summary->frequency_hz);
+    json_hz(json, "frequency_delivered", summary->delivered_hz);
     json_u64(json, "samples", summary->samples);
     json_u64(json, "samples_kernel", summary->samples_kernel);
     json_u64(json, "samples_truncated", summary->samples_truncated);

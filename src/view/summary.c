@@ -27,14 +27,15 @@ static struct optional_i64 metadata_number(const struct trace *trace, const char
     return (struct optional_i64){!errno && !*end, value};
 }
 
-/* Each exec of the program that was run is a process of its own; the last of them has ended. A later one may have got its pid. */
+/* Each exec of the program that was run is a process of its own; the last of them has ended. A later one may have got
+ * its pid. */
 static int root_wait_status(const struct summary_build *build)
 {
     const struct trace_process *ended = NULL;
     for (uint32_t i = 0; i < build->process_count; i++) {
         const struct trace_process *process = &build->processes[i];
-        if (process->pid == build->processes[0].pid && process->node.index == build->processes[0].node.index && process->exit_status != -1 &&
-            (!ended || process->start_ns < ended->start_ns))
+        if (process->pid == build->processes[0].pid && process->node.index == build->processes[0].node.index &&
+            process->exit_status != -1 && (!ended || process->start_ns < ended->start_ns))
             ended = process;
     }
     return ended ? ended->exit_status : -1;
@@ -230,6 +231,23 @@ static void put_in_order(struct summary *summary)
     qsort(summary->threads, summary->thread_count, sizeof *summary->threads, compare_threads);
 }
 
+/* The recorder knows CPU time exactly where switches were recorded; else the samples' own weights, which are measured
+ * CPU time, tell the rate. */
+static void add_rates(struct summary_build *build)
+{
+    struct summary *summary = build->summary;
+    const char *asked = trace_metadata(build->trace, "sampling.frequency");
+    const char *delivered = trace_metadata(build->trace, "sampling.frequency_delivered");
+    if (asked)
+        parse_double(asked, &summary->frequency_hz);
+    if (delivered)
+        parse_double(delivered, &summary->delivered_hz);
+    else if (asked && summary->samples && summary->sampled_ns > 0 && !summary->filtered)
+        summary->delivered_hz = (double)summary->samples * 1e9 / (double)summary->sampled_ns;
+    if (!summary->samples)
+        summary->delivered_hz = 0;
+}
+
 static int build_all(struct summary_build *build)
 {
     struct summary *summary = build->summary;
@@ -249,6 +267,7 @@ static int build_all(struct summary_build *build)
     summary->exit_status = exit_status(build);
     summary->overhead_ns = metadata_number(build->trace, "overhead_ns");
     summary->start_realtime_ns = metadata_number(build->trace, "start_realtime_ns");
+    add_rates(build);
     put_in_order(summary);
     return 0;
 }

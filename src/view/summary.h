@@ -74,6 +74,7 @@ struct summary {
     /* Of samples of CPU time: */
     uint64_t samples, samples_kernel, samples_truncated, samples_without_stack;
     int64_t sampled_ns, kernel_ns;
+    double frequency_hz, delivered_hz; /* asked for, and samples by CPU time; 0 = not known */
     uint64_t fault_samples;
     bool off_cpu_known; /* switch records were taken */
     int64_t blocked_ns, preempted_ns;

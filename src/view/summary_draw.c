@@ -88,17 +88,16 @@ static void draw_title(struct drawing *drawing)
 
 static void draw_sampling(struct drawing *drawing)
 {
-    const char *event = metadata(drawing, "sampling.event"), *asked = metadata(drawing, "sampling.frequency");
-    const char *delivered = metadata(drawing, "sampling.frequency_delivered"),
-               *stacks = metadata(drawing, "sampling.callgraph");
+    const struct summary *summary = drawing->summary;
+    const char *event = metadata(drawing, "sampling.event"), *stacks = metadata(drawing, "sampling.callgraph");
     struct text line = TEXT_INIT;
     if (!*event)
         return;
     text_addf(&line, "%s", event);
-    if (*asked)
-        text_addf(&line, ", %s Hz asked for", asked);
-    if (*delivered && drawing->summary->samples)
-        text_addf(&line, ", %s Hz delivered", delivered);
+    if (summary->frequency_hz > 0)
+        text_addf(&line, ", %.0f Hz asked for", summary->frequency_hz);
+    if (summary->delivered_hz > 0)
+        text_addf(&line, ", %.1f Hz delivered", summary->delivered_hz);
     if (strncmp(stacks, "dwarf,", 6) == 0) {
         char size[32];
         text_addf(&line, "; stacks by dwarf, %s copied",

@@ -23,13 +23,27 @@ static const char *const root_names[] = {
     "runtime.mstart.abi0", "runtime.rt0_go", "runtime.rt0_go.abi0",
 };
 
+/*
+ * C libraries are stripped of the static functions that call main and a thread's function. Both lie right in front of an
+ * exported one of the same source file: code between that and the exported function before it, if it is short, is theirs.
+ */
+struct root_anchor {
+    const char *name, *witness; /* only where the witness is exported too: interposers export pthread_create as well */
+    uint64_t reach;
+};
+static const struct root_anchor anchors[] = {
+    {"__libc_start_main", "__libc_start_main", 512},       /* glibc's __libc_start_call_main, musl's second half of the start */
+    {"pthread_create", "__pthread_unwind_next", 4096},     /* glibc's start_thread */
+};
+enum { ANCHORS = sizeof anchors / sizeof *anchors };
+
 struct root_scan {
     struct module_roots *roots;
     const struct elf_image *image;
     const char *names;
     size_t names_size;
-    /* Code between the last symbol before __libc_start_main and it: musl's static second half of the start-up. */
-    uint64_t libc_start, before_libc_start;
+    uint64_t anchor[ANCHORS], before[ANCHORS]; /* 0 = not there */
+    bool witnessed[ANCHORS];
 };
 
 static int root_add(struct module_roots *roots, uint64_t start, uint64_t end)
@@ -54,22 +68,41 @@ static int scan_symbol(void *context, uint32_t index, const struct elf_symbol *s
     return 0;
 }
 
-static int find_libc_start(void *context, uint32_t index, const struct elf_symbol *symbol)
+static int find_anchors(void *context, uint32_t index, const struct elf_symbol *symbol)
 {
     struct root_scan *scan = context;
-    if (symbol->name < scan->names_size && elf_symbol_is_code(scan->image, symbol) &&
-        strcmp(scan->names + symbol->name, "__libc_start_main") == 0)
-        scan->libc_start = symbol->value;
+    if (symbol->name >= scan->names_size || !elf_symbol_is_code(scan->image, symbol))
+        return 0;
+    for (size_t i = 0; i < ANCHORS; i++) {
+        if (strcmp(scan->names + symbol->name, anchors[i].name) == 0)
+            scan->anchor[i] = symbol->value;
+        if (strcmp(scan->names + symbol->name, anchors[i].witness) == 0)
+            scan->witnessed[i] = true;
+    }
     return 0;
 }
 
-static int find_before_libc_start(void *context, uint32_t index, const struct elf_symbol *symbol)
+static int find_before_anchors(void *context, uint32_t index, const struct elf_symbol *symbol)
 {
     struct root_scan *scan = context;
     uint64_t end = symbol->value + symbol->size;
-    if (elf_symbol_is_code(scan->image, symbol) && end <= scan->libc_start && end > scan->before_libc_start)
-        scan->before_libc_start = end;
+    if (!elf_symbol_is_code(scan->image, symbol))
+        return 0;
+    for (size_t i = 0; i < ANCHORS; i++)
+        if (end <= scan->anchor[i] && end > scan->before[i])
+            scan->before[i] = end;
     return 0;
+}
+
+static int add_anchored(struct root_scan *scan, const struct elf_section *table)
+{
+    int rc = elf_symbols_visit(scan->image, table, find_anchors, scan);
+    if (rc == 0)
+        rc = elf_symbols_visit(scan->image, table, find_before_anchors, scan);
+    for (size_t i = 0; i < ANCHORS && rc == 0; i++)
+        if (scan->witnessed[i] && scan->before[i] && scan->anchor[i] - scan->before[i] < anchors[i].reach)
+            rc = root_add(scan->roots, scan->before[i], scan->anchor[i]);
+    return rc;
 }
 
 static int scan_table(struct module_roots *roots, const struct elf_image *image, uint32_t type)
@@ -83,13 +116,8 @@ static int scan_table(struct module_roots *roots, const struct elf_image *image,
     data.bytes[data.size - 1] = '\0';
     struct root_scan scan = {.roots = roots, .image = image, .names = (const char *)data.bytes, .names_size = data.size};
     int rc = elf_symbols_visit(image, table, scan_symbol, &scan);
-    /* glibc describes its frames; a C library without unwind information is musl. */
-    if (rc == 0 && type == SHT_DYNSYM && !elf_section_find(image, ".eh_frame"))
-        rc = elf_symbols_visit(image, table, find_libc_start, &scan);
-    if (rc == 0 && scan.libc_start)
-        rc = elf_symbols_visit(image, table, find_before_libc_start, &scan);
-    if (rc == 0 && scan.before_libc_start && scan.libc_start - scan.before_libc_start < 512)
-        rc = root_add(roots, scan.before_libc_start, scan.libc_start);
+    if (rc == 0 && type == SHT_DYNSYM)
+        rc = add_anchored(&scan, table);
     return rc;
 }
 

@@ -10,6 +10,7 @@
 #include "merge_unwind.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,9 @@ struct merge_samples {
     struct merged_node *nodes; /* by number; 0 is not used */
     size_t node_count, node_capacity;
     string_id category, blocked, preempted;
+    bool ended;              /* the recorder wrote its ledger */
+    uint64_t cpu_samples, timer_samples, off_cpu;
+    int64_t timer_ns;        /* CPU time that the timers' samples stand for */
     uint64_t missing_stacks; /* samples whose nodes are not there (damaged, or recycled) */
 };
 
@@ -181,6 +185,7 @@ static int on_sample(struct merge *merge, const struct merge_stream *stream, con
     int r = stack_of(samples, header->value, &sample.stack);
     if (r < 0)
         return r;
+    samples->cpu_samples += sample.event != SAMPLE_EVENT_PAGE_FAULT;
     track_id track = merge_thread_at(merge, record->pid, record->tid, sample.time_ns);
     return trace_builder_add_sample(merge_builder(merge), track, &sample);
 }
@@ -189,6 +194,7 @@ static int on_off_cpu(struct merge *merge, const struct merge_stream *stream, co
 {
     struct merge_samples *samples = state_of(merge);
     const struct wire_off_cpu *record = (const struct wire_off_cpu *)(const void *)header;
+    samples->off_cpu++;
     string_id reason = header->value == WIRE_OFF_CPU_PREEMPTED ? samples->preempted : samples->blocked;
     int64_t begin_ns = merge_time_raw(merge, record->begin_ns);
     const struct span span = {
@@ -207,23 +213,66 @@ static int on_off_cpu(struct merge *merge, const struct merge_stream *stream, co
     return trace_builder_add_span(merge_builder(merge), &span, &payload, &handle);
 }
 
+static void count_raw(struct merge_samples *samples, uint8_t event, uint64_t weight)
+{
+    if (event == SAMPLE_EVENT_TIMER) {
+        samples->timer_samples++;
+        samples->timer_ns += (int64_t)weight;
+    } else if (event != SAMPLE_EVENT_PAGE_FAULT) {
+        samples->cpu_samples++;
+    }
+}
+
 static int on_chain_sample(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
-    return merge_unwind_chain(state_of(merge)->unwind, stream, (const struct wire_chain_sample *)(const void *)header);
+    const struct wire_chain_sample *record = (const struct wire_chain_sample *)(const void *)header;
+    count_raw(state_of(merge), record->event, record->weight);
+    return merge_unwind_chain(state_of(merge)->unwind, stream, record);
 }
 
 static int on_stack_sample(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
-    return merge_unwind_stack(state_of(merge)->unwind, stream, (const struct wire_stack_sample *)(const void *)header);
+    const struct wire_stack_sample *record = (const struct wire_stack_sample *)(const void *)header;
+    count_raw(state_of(merge), record->event, record->weight);
+    return merge_unwind_stack(state_of(merge)->unwind, stream, record);
+}
+
+static int on_sampling_end(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    state_of(merge)->ended = true;
+    return 0;
+}
+
+/* The recorder writes the ledger of what the kernel gave; of samples that targets took of themselves, and of a recording
+ * that was cut off, only what is there can be counted. */
+static int add_ledger(struct merge_samples *samples)
+{
+    struct trace_builder *builder = merge_builder(samples->merge);
+    static const char cut_off[] = "the recording was cut off: how many were lost is not known";
+    int r = 0;
+    if (samples->timer_samples) {
+        char hertz[32];
+        r = trace_builder_add_ledger(builder, "cpu samples", samples->timer_samples, samples->timer_samples, 0, "");
+        snprintf(hertz, sizeof(hertz), "%.1f", (double)samples->timer_samples * 1e9 / (double)(samples->timer_ns ? samples->timer_ns : 1));
+        if (r == 0 && samples->timer_ns > 0)
+            r = trace_builder_set_metadata(builder, "sampling.frequency_delivered", hertz);
+    }
+    if (!samples->ended && samples->cpu_samples && r == 0)
+        r = trace_builder_add_ledger(builder, "cpu samples", samples->cpu_samples, samples->cpu_samples, 0, cut_off);
+    if (!samples->ended && samples->off_cpu && r == 0)
+        r = trace_builder_add_ledger(builder, "context switches", samples->off_cpu, samples->off_cpu, 0, cut_off);
+    if (samples->missing_stacks && r == 0)
+        r = trace_builder_add_ledger(builder, "call stacks", samples->missing_stacks, 0, samples->missing_stacks,
+                                     "nodes are damaged or were recycled: samples without a stack");
+    return r;
 }
 
 static int samples_finish(struct merge *merge, void *state, struct error *err)
 {
     struct merge_samples *samples = state;
     int r = merge_unwind_finish(samples->unwind);
-    if (r == 0 && samples->missing_stacks)
-        r = trace_builder_add_ledger(merge_builder(merge), "call stacks", samples->missing_stacks, 0, samples->missing_stacks,
-                                     "nodes are damaged or were recycled: samples without a stack");
+    if (r == 0)
+        r = add_ledger(samples);
     return r < 0 ? error_set_errno(err, r, "cannot add samples to the trace") : 0;
 }
 
@@ -232,6 +281,7 @@ static const struct merge_handler handlers[] = {
     {WIRE_MAPPING, MERGE_LIFE, on_mapping},
     {WIRE_TARGET_MAPS, MERGE_LIFE, on_target_maps},
     {WIRE_STACK_NODES, MERGE_LIFE, on_stack_nodes},
+    {WIRE_SAMPLING_END, MERGE_LIFE, on_sampling_end},
     {WIRE_SAMPLE, MERGE_ROWS, on_sample},
     {WIRE_OFF_CPU, MERGE_ROWS, on_off_cpu},
     {WIRE_CHAIN_SAMPLE, MERGE_ROWS, on_chain_sample},

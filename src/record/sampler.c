@@ -57,6 +57,7 @@ int sampler_create(struct recording *recording, struct sampler **ret_sampler, st
     r = sample_jobs_create(recording, &sampler->modules, &sampler->jobs, err);
     if (r < 0)
         return r;
+    sampler_report_plan(recording);
     *ret_sampler = TAKE_PTR(sampler);
     return 0;
 }

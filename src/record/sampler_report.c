@@ -2,6 +2,8 @@
 /* Metadata keys begin with "sampling."; docs/sampling.md says what each means. */
 #include "sampler_report.h"
 
+#include "base/clock.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -37,15 +39,19 @@ static void report_callgraph(struct recording *recording)
         recording_put_metadata(recording, "sampling.callgraph", "%s", names[plan->stack]);
 }
 
+void sampler_report_plan(struct recording *recording)
+{
+    report_callgraph(recording);
+    recording_put_metadata(recording, "sampling.event", "%s", sample_event_name(recording->plan.event));
+    recording_put_metadata(recording, "sampling.kernel", "%s", recording->plan.kernel ? "yes" : "no");
+    recording_put_metadata(recording, "sampling.frequency", "%u", recording->plan.frequency_hz);
+}
+
 void sampler_report(struct recording *recording, const struct event_totals *totals)
 {
     const struct recording_counts *counts = &recording->counts;
+    const struct wire_sampling_end end = {{WIRE_SAMPLING_END, sizeof(end) / 8, 0}, clock_raw_ns()};
     report_ledger(recording, totals);
-    report_callgraph(recording);
-    recording_put_metadata(recording, "sampling.event", "%s",
-                           recording->plan.event == SAMPLE_EVENT_CYCLES ? "cycles" : "cpu-clock");
-    recording_put_metadata(recording, "sampling.kernel", "%s", recording->plan.kernel ? "yes" : "no");
-    recording_put_metadata(recording, "sampling.frequency", "%u", recording->plan.frequency_hz);
     if (counts->cpu_ns > 0) {
         recording_put_metadata(recording, "sampling.frequency_delivered", "%.1f",
                                (double)counts->samples_seen * 1e9 / (double)counts->cpu_ns);
@@ -63,4 +69,5 @@ void sampler_report(struct recording *recording, const struct event_totals *tota
     struct stack_tree_statistics stacks;
     stack_tree_statistics(recording->stacks, &stacks);
     recording_put_metadata(recording, "sampling.stack_nodes", "%" PRIu64, stacks.nodes);
+    recording_put(recording, SPOOL_KEEP, &end.header, NULL);
 }

@@ -6,6 +6,9 @@
 #include "recording.h"
 #include "sample/event_set.h"
 
+/* At the start: what was agreed with the kernel, so that an interrupted recording has it too. */
+void sampler_report_plan(struct recording *recording);
+/* At the end. */
 void sampler_report(struct recording *recording, const struct event_totals *totals);
 
 #endif

@@ -259,6 +259,10 @@ struct wire_sample {
     uint8_t event, flags;      /* enum sample_event, enum sample_flags */
     uint32_t reserved;
 };
+struct wire_sampling_end {
+    struct wire_header header;
+    int64_t time_ns;
+};
 enum wire_off_cpu_reason { WIRE_OFF_CPU_BLOCKED = 0, WIRE_OFF_CPU_PREEMPTED = 1 };
 struct wire_off_cpu {
     struct wire_header header; /* value: enum wire_off_cpu_reason */

@@ -92,7 +92,8 @@ static int units_read(struct dwarf_info *info)
         if (rc < 0)
             return rc;
     }
-    qsort(info->ranges, info->range_count, sizeof *info->ranges, range_compare);
+    if (info->range_count)
+        qsort(info->ranges, info->range_count, sizeof *info->ranges, range_compare);
     return info->range_count ? 0 : -ENODATA;
 }
 

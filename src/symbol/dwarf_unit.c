@@ -159,7 +159,8 @@ int dwarf_unit_read(struct dwarf_unit *unit)
                              .methods_in_types = language != DW_LANG_C_plus_plus && language != DW_LANG_C_plus_plus_11 &&
                                                  language != DW_LANG_C_plus_plus_14 && language != DW_LANG_C_plus_plus_03};
     int rc = walk_children(&walk, &unit->die, SCOPE_NONE, 0);
-    qsort(unit->functions, unit->function_count, sizeof *unit->functions, function_compare);
+    if (unit->function_count)
+        qsort(unit->functions, unit->function_count, sizeof *unit->functions, function_compare);
     unit->is_read = rc < 0 ? rc : 1;
     return rc;
 }

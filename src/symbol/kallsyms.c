@@ -6,6 +6,7 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #define FILE_MAXIMUM (512u << 20)
@@ -20,6 +21,7 @@ struct kallsyms {
     char *text;
     struct kernel_symbol *symbols;
     size_t count, capacity;
+    uint64_t core_begin, core_end; /* 0 = unknown */
 };
 
 void kallsyms_destroy(struct kallsyms *symbols)
@@ -67,6 +69,25 @@ static int symbol_compare(const void *left, const void *right)
     return a->name < b->name ? -1 : a->name > b->name;
 }
 
+static void note_core(struct kallsyms *symbols)
+{
+    for (size_t i = 0; i < symbols->count; i++) {
+        const char *name = symbols->text + symbols->symbols[i].name;
+        if (name[0] == '_' && strcmp(name, "_stext") == 0)
+            symbols->core_begin = symbols->symbols[i].address;
+        else if (name[0] == '_' && strcmp(name, "_etext") == 0)
+            symbols->core_end = symbols->symbols[i].address;
+    }
+}
+
+static bool is_sorted(const struct kallsyms *symbols)
+{
+    for (size_t i = 1; i < symbols->count; i++)
+        if (symbol_compare(&symbols->symbols[i - 1], &symbols->symbols[i]) > 0)
+            return false;
+    return true;
+}
+
 int kallsyms_load(const char *path, struct kallsyms **ret_symbols)
 {
     CLEANUP(kallsyms_destroyp) struct kallsyms *symbols = calloc(1, sizeof *symbols);
@@ -86,7 +107,9 @@ int kallsyms_load(const char *path, struct kallsyms **ret_symbols)
     }
     if (symbols->count == 0)
         return -EACCES; /* all addresses read as 0 */
-    qsort(symbols->symbols, symbols->count, sizeof *symbols->symbols, symbol_compare);
+    if (!is_sorted(symbols))
+        qsort(symbols->symbols, symbols->count, sizeof *symbols->symbols, symbol_compare);
+    note_core(symbols);
     *ret_symbols = TAKE_PTR(symbols);
     return 0;
 }
@@ -109,4 +132,19 @@ const char *kallsyms_find(const struct kallsyms *symbols, uint64_t address, cons
     const struct kernel_symbol *found = &symbols->symbols[first];
     *ret_module = found->module ? symbols->text + found->module : "";
     return symbols->text + found->name;
+}
+
+bool kallsyms_in_core(const struct kallsyms *symbols, uint64_t address)
+{
+    return symbols->core_begin && address >= symbols->core_begin && address < symbols->core_end;
+}
+
+void kallsyms_write_core(const struct kallsyms *symbols, struct file_writer *writer)
+{
+    for (size_t i = 0; i < symbols->count; i++) {
+        const struct kernel_symbol *symbol = &symbols->symbols[i];
+        bool wanted = kallsyms_in_core(symbols, symbol->address) || (symbols->core_end && symbol->address == symbols->core_end);
+        if (wanted && !symbol->module)
+            file_writef(writer, "%" PRIx64 " t %s\n", symbol->address, symbols->text + symbol->name);
+    }
 }

@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "demangle.h"
-#include "kallsyms.h"
+#include "kernel_names.h"
 #include "module.h"
 #include "symbol_source.h"
 
@@ -21,8 +21,7 @@ struct symbolizer {
     char *debug_directories;
     struct symbol_source **sources; /* by module index; NULL: not asked yet */
     size_t source_count, source_capacity;
-    struct kallsyms *kernel;
-    int kernel_problem; /* 1: not tried yet */
+    struct kernel_names *kernel;
 };
 
 int symbolizer_create(const struct symbolizer_options *options, struct symbolizer **ret_symbolizer, struct error *err)
@@ -31,7 +30,9 @@ int symbolizer_create(const struct symbolizer_options *options, struct symbolize
     if (!symbolizer)
         return error_set(err, -ENOMEM, "symbolizer: out of memory");
     symbolizer->options = *options;
-    symbolizer->kernel_problem = 1;
+    symbolizer->kernel = kernel_names_create();
+    if (!symbolizer->kernel)
+        return error_set(err, -ENOMEM, "symbolizer: out of memory");
     if (options->debug_directories) {
         symbolizer->debug_directories = strdup(options->debug_directories);
         if (!symbolizer->debug_directories)
@@ -50,7 +51,7 @@ void symbolizer_destroy(struct symbolizer *symbolizer)
         symbol_source_destroy(symbolizer->sources[i]);
     free(symbolizer->sources);
     free(symbolizer->debug_directories);
-    kallsyms_destroy(symbolizer->kernel);
+    kernel_names_destroy(symbolizer->kernel);
     free(symbolizer);
 }
 
@@ -90,9 +91,7 @@ static void unknown_frame(struct symbolizer *symbolizer, const struct module *mo
 
 static size_t resolve_kernel(struct symbolizer *symbolizer, struct module *module, uint64_t address, struct symbol_frame *frame)
 {
-    if (symbolizer->kernel_problem == 1)
-        symbolizer->kernel_problem = kallsyms_load(NULL, &symbolizer->kernel);
-    const char *owner = "", *name = symbolizer->kernel ? kallsyms_find(symbolizer->kernel, address, &owner) : NULL;
+    const char *owner = "", *name = kernel_names_find(symbolizer->kernel, address, &owner);
     if (!name) {
         unknown_frame(symbolizer, module, address, frame);
         return 1;
@@ -125,11 +124,10 @@ size_t symbolizer_resolve(struct symbolizer *symbolizer, struct module *module, 
 const char *symbolizer_module_problem(struct symbolizer *symbolizer, struct module *module)
 {
     if (module_kind_of(module) == MODULE_KIND_KERNEL) {
-        if (symbolizer->kernel_problem == 1)
-            symbolizer->kernel_problem = kallsyms_load(NULL, &symbolizer->kernel);
-        if (symbolizer->kernel_problem == -EACCES)
+        int problem = kernel_names_problem(symbolizer->kernel);
+        if (problem == -EACCES)
             return "kernel addresses are hidden (kernel.kptr_restrict)";
-        return symbolizer->kernel_problem < 0 ? "/proc/kallsyms cannot be read" : NULL;
+        return problem < 0 ? "/proc/kallsyms cannot be read" : NULL;
     }
     struct symbol_source *source = source_of(symbolizer, module);
     return source ? symbol_source_problem(source) : "out of memory";

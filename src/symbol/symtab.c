@@ -150,6 +150,8 @@ static int entry_compare(const void *left, const void *right)
 
 void symtab_finish_adding(struct symtab *symtab)
 {
+    if (symtab->count == 0)
+        return;
     qsort(symtab->entries, symtab->count, sizeof *symtab->entries, entry_compare);
     uint64_t next = UINT64_MAX;
     for (size_t i = symtab->count; i-- > 0;) {
@@ -159,7 +161,7 @@ void symtab_finish_adding(struct symtab *symtab)
         if (entry->section == UINT16_MAX && next - entry->address < entry->size)
             entry->size = (uint32_t)(next - entry->address);
     }
-    struct entry *exact = symtab->count ? array_resize_exact(symtab->entries, symtab->count, sizeof *exact) : NULL;
+    struct entry *exact = array_resize_exact(symtab->entries, symtab->count, sizeof *exact);
     if (exact) {
         symtab->entries = exact;
         symtab->capacity = symtab->count;

@@ -283,7 +283,8 @@ int summary_create(struct trace *trace, const struct trace_filter *where, const 
     summary->filtered = where != NULL;
     if (where && filter_match_create(where, trace, &match) < 0)
         return out_of_memory(err);
-    struct summary_build build = {.trace = trace, .summary = summary, .match = match, .progress = progress, .err = err};
+    struct summary_build build = {
+        .trace = trace, .summary = summary, .where = where, .match = match, .progress = progress, .err = err};
     map_init(&build.function_index);
     int result = build_all(&build);
     map_finish(&build.function_index);

@@ -12,7 +12,8 @@ struct error;
 struct summary_build {
     struct trace *trace;
     struct summary *summary;
-    struct filter_match *match; /* NULL = everything */
+    const struct trace_filter *where;
+    struct filter_match *match; /* of where; NULL = everything */
     const struct progress *progress;
     struct error *err;
 

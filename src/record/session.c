@@ -24,7 +24,7 @@
 #define TMPFS_MAGIC_NUMBER 0x01021994
 #define CHUNK_FIRST_BYTES (64u << 10)
 #define CHUNK_MAX_BYTES (1u << 20)
-#define THREAD_LIMIT_BYTES (48ull << 20)
+#define THREAD_LIMIT_BYTES (160ull << 20)
 #define TOTAL_LIMIT_BYTES (512ull << 20)
 
 struct session {

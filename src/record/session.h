@@ -41,7 +41,8 @@ void session_set_active(struct session *session, bool active); /* collectors and
 
 /*
  * The environment for the target: a copy of `environment` (NULL-terminated) with HPROFILER_SESSION set and `preload`
- * (':'-separated absolute paths, NULL = nothing) put behind the user's LD_PRELOAD. Caller frees the array by
+ * (':'-separated absolute paths, NULL = nothing) put behind the user's LD_PRELOAD. The runtime must be named itself, first: as a
+ * mere dependency of a collector it would come behind the C library, and pthread_create and seccomp would pass it by. Caller frees the array by
  * session_environment_free. -EINVAL with a text if a path has a colon or blank, which LD_PRELOAD can't carry.
  */
 int session_environment(const struct session *session, char *const environment[], const char *preload, char ***ret_environment,

@@ -195,10 +195,12 @@ static void idle_measure(char **with, char **without)
 
 static int preload_paths(char *out, size_t size, struct error *err)
 {
-    char path[4096];
-    int code = session_library_path(NULL, "test", path, sizeof path, err);
+    char runtime[4096], collector[4096];
+    int code = session_library_path(NULL, "runtime", runtime, sizeof runtime, err);
     if (code == 0)
-        snprintf(out, size, "%s", path);
+        code = session_library_path(NULL, "test", collector, sizeof collector, err);
+    if (code == 0)
+        snprintf(out, size, "%s:%s", runtime, collector);
     return code;
 }
 
@@ -206,7 +208,7 @@ static int bench(uint64_t spans, const char *parent, struct error *err)
 {
     CLEANUP(session_destroyp) struct session *session = NULL;
     struct session_options options = {.parent = parent, .command = "bench_span"};
-    char preload[4096], count[32], **environment = NULL;
+    char preload[8200], count[32], **environment = NULL;
     int code = session_create(&options, &session, err);
     if (code == 0)
         code = preload_paths(preload, sizeof preload, err);

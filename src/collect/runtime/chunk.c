@@ -42,13 +42,18 @@ static bool fits(const struct wire_chunk *chunk, uint32_t bytes)
     return wire_chunk_capacity(chunk) >= bytes;
 }
 
-/* The biggest of our own that is free: a fast thread soon lives in its big ones. */
+/* The biggest of our own that is free, but for those that were made while the recorder lagged: fewer are warmer. */
 static struct wire_chunk *take_own(struct rt_context *context, uint32_t bytes)
 {
     struct wire_chunk *best = 0;
+    uint32_t usual = rt.session->chunk_max_bytes;
     for (uint32_t i = 0; i < context->chunk_count; i++) {
         struct wire_chunk *chunk = context->chunks[i];
-        if (rt_load(&chunk->state) == WIRE_CHUNK_FREE && fits(chunk, bytes) && (!best || chunk->size_bytes > best->size_bytes))
+        if (rt_load(&chunk->state) != WIRE_CHUNK_FREE || !fits(chunk, bytes))
+            continue;
+        bool better = best && best->size_bytes > usual ? chunk->size_bytes < best->size_bytes
+                                                       : best && chunk->size_bytes <= usual && chunk->size_bytes > best->size_bytes;
+        if (!best || better)
             best = chunk;
     }
     return best;
@@ -97,9 +102,13 @@ static void chunk_fill(struct wire_chunk *chunk, uint32_t size, uint32_t number)
     rt_store(&chunk->magic, (uint64_t)WIRE_CHUNK_MAGIC);
 }
 
+#define LAGGING 32 /* so many chunks and none is free: the recorder is late, and bigger ones are called for */
+
 static uint32_t new_size(const struct rt_context *context, uint32_t bytes)
 {
     uint64_t size = context->next_bytes;
+    if (context->chunk_count >= LAGGING)
+        size *= 4;
     while (size - WIRE_CHUNK_DATA < bytes)
         size *= 2;
     return size > 1u << 30 ? 0 : (uint32_t)size;
@@ -146,7 +155,9 @@ static void thread_start_write(struct rt_thread *thread)
         .stack_top = rt_stack_top,
     };
     context->cursor += sizeof *record;
-    rt_store(context->commit, (uint64_t)(context->cursor - context->base));
+    rt_store(context->commit, (uint64_t)sizeof *record);
+    if (rt.no_shared_map)
+        rt_chunk_flush(context, 0, sizeof *record);
     context->started = 1;
 }
 

@@ -176,6 +176,8 @@ static int file_open(const char *name, int flags, int *ret_fd)
 
 int rt_file_grow(const char *name, uint64_t file_bytes)
 {
+    if (rt.no_new_files)
+        return WIRE_LOST_SECCOMP + 1;
     if (!size_is_allowed(file_bytes))
         return WIRE_LOST_FILE_LIMIT + 1;
     int fd;

@@ -134,16 +134,21 @@ const char *kallsyms_find(const struct kallsyms *symbols, uint64_t address, cons
     return symbols->text + found->name;
 }
 
+bool kallsyms_has_core(const struct kallsyms *symbols)
+{
+    return symbols->core_begin && symbols->core_begin < symbols->core_end;
+}
+
 bool kallsyms_in_core(const struct kallsyms *symbols, uint64_t address)
 {
-    return symbols->core_begin && address >= symbols->core_begin && address < symbols->core_end;
+    return kallsyms_has_core(symbols) && address >= symbols->core_begin && address < symbols->core_end;
 }
 
 void kallsyms_write_core(const struct kallsyms *symbols, struct file_writer *writer)
 {
     for (size_t i = 0; i < symbols->count; i++) {
         const struct kernel_symbol *symbol = &symbols->symbols[i];
-        bool wanted = kallsyms_in_core(symbols, symbol->address) || (symbols->core_end && symbol->address == symbols->core_end);
+        bool wanted = kallsyms_in_core(symbols, symbol->address) || (kallsyms_has_core(symbols) && symbol->address == symbols->core_end);
         if (wanted && !symbol->module)
             file_writef(writer, "%" PRIx64 " t %s\n", symbol->address, symbols->text + symbol->name);
     }

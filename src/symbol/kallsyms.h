@@ -19,6 +19,7 @@ DEFINE_CLEANUP(struct kallsyms *, kallsyms_destroy)
 /* The function that holds the address and, for a kernel module's, that module ("" else). NULL: none. */
 const char *kallsyms_find(const struct kallsyms *symbols, uint64_t address, const char **ret_module);
 /* Within _stext and _etext: the kernel proper, without modules, BPF programs and code that is freed after boot. */
+bool kallsyms_has_core(const struct kallsyms *symbols); /* the bounds are known */
 bool kallsyms_in_core(const struct kallsyms *symbols, uint64_t address);
 /* The functions of that part, in order of address, with its two bounds, as kallsyms_load reads them. Nothing if they are unknown. */
 void kallsyms_write_core(const struct kallsyms *symbols, struct file_writer *writer);

@@ -93,6 +93,10 @@ static void load_core(struct kernel_names *names)
     snprintf(path, sizeof path, "%s/%s", folder, name);
     if (lstat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && !(info.st_mode & 077))
         kallsyms_load(path, &names->core);
+    if (names->core && !kallsyms_has_core(names->core)) { /* its end, and so the upper bound, is missing: damaged */
+        kallsyms_destroy(names->core);
+        names->core = NULL;
+    }
 }
 
 /* Lists of earlier boots are of no use to anybody. */

@@ -214,8 +214,6 @@ def hprofiler_profile(hprofiler, command, folder, frequency):
     if done.returncode:
         sys.exit(f"hprofiler summary: {done.stderr.decode()}")
     summary = json.loads(done.stdout)
-    events = json.loads(subprocess.run([hprofiler, "query", str(trace), "select event, count(*) as n from samples group by event", "--format", "json"],
-                                       capture_output=True).stdout)
     counts, weight_ns = collections.Counter(), 0
     for function in summary["functions"]:
         if function["source"] != "samples" or not function["self_ns"]:
@@ -225,8 +223,7 @@ def hprofiler_profile(hprofiler, command, folder, frequency):
         name = range_name(int(offset.group(1), 16)) if offset else function_name(name)
         counts[module, name] += function["self_ns"]
         weight_ns += function["self_ns"]
-    samples = {row["event"]: row["n"] for row in events if row["event"] in ("cycles", "cpu-clock", "timer")}
-    event, total = max(samples.items(), key=lambda item: item[1], default=("cpu-clock", 0))
+    event, total = summary["sampling"]["event"], summary["sampling"]["samples"]
     scale = total / weight_ns if weight_ns else 0
     trace.unlink()
     return Profile(collections.Counter({key: value * scale for key, value in counts.items()}), total, event), weight_ns / 1e9

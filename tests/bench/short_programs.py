@@ -30,14 +30,11 @@ def run(hprofiler, trace, target, options=()):
         sys.exit(f"{target}: status {done.returncode}: {done.stderr.decode(errors='replace')}")
 
 
-def query(hprofiler, trace, sql):
-    done = subprocess.run([hprofiler, "query", str(trace), sql, "--format", "json"], capture_output=True)
+def summary(hprofiler, trace):
+    done = subprocess.run([hprofiler, "summary", str(trace), "--format", "json"], capture_output=True)
     if done.returncode:
-        sys.exit(f"query: {done.stderr.decode(errors='replace')}")
+        sys.exit(f"summary: {done.stderr.decode(errors='replace')}")
     return json.loads(done.stdout)
-
-
-ON_CPU = "s.event in ('cycles', 'cpu-clock', 'timer')"
 
 
 def samples_of(hprofiler, apps, folder, cpu_ms, children):
@@ -45,9 +42,8 @@ def samples_of(hprofiler, apps, folder, cpu_ms, children):
     trace = folder / "short.hpt"
     target = [apps / "target", "crowd", children, cpu_ms] if children else [apps / "target", "burn", cpu_ms]
     run(hprofiler, trace, target)
-    rows = query(hprofiler, trace, f"select t.pid as pid, count(*) as n from samples s join tracks t on t.id = s.track where {ON_CPU} group by t.pid"
-                                   " order by t.pid")
-    counts = [row["n"] for row in rows]
+    threads = sorted(summary(hprofiler, trace)["threads"], key=lambda thread: thread["pid"])
+    counts = [thread["samples"] for thread in threads]
     return counts[-children:] + [0] * (children - len(counts)) if children else [sum(counts)]
 
 

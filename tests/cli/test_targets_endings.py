@@ -72,16 +72,13 @@ def check_trace(profiled, sampled_processes):
     assert isinstance(summary["ledger"], list) and summary["ledger"]
     assert summary["processes"]
     assert summary["exit_status"] == profiled.status
-    if sampled_processes:
-        assert len(sampled(profiled)) >= sampled_processes
+    sampled = [process for process in summary["processes"] if process["cpu_ns"]]
+    assert len(sampled) >= sampled_processes, summary["processes"]
     return summary
 
 
-def sampled(profiled):
-    """(pid, command) of processes with CPU samples."""
-    rows = profiled.query("select p.pid as pid, p.command as command, count(*) as samples from samples s join tracks t on t.id = s.track"
-                          " join processes p on p.pid = t.pid where s.event <> 'switch' group by p.id")
-    return rows
+def function_names(profiled):
+    return {function["name"] for function in profiled.summary()["functions"]}
 
 
 @pytest.mark.parametrize("sentence,sampled_processes", [case[1:] for case in ENDINGS + SPAWNINGS],
@@ -100,8 +97,7 @@ def test_other_kinds_of_program(runner, apps, build, sentence):
         pytest.skip(f"this machine's compilers could not build {program.name}")
     _, profiled = runner.compare([program, *words(sentence)])
     check_trace(profiled, 1)
-    names = profiled.query("select distinct name from frames")
-    assert any(row["name"] == "burn" for row in names), names
+    assert "burn" in function_names(profiled)
 
 
 @pytest.mark.parametrize("build", ["static", "32", "musl"])
@@ -177,8 +173,7 @@ def test_programs_that_cannot_be_run(runner, program, status):
     profiled = runner.profiled([program], prepare=not_runnable)
     assert profiled.status == status, profiled.stderr.decode()
     assert not profiled.trace.exists()
-    lines = profiled.stderr.decode().splitlines()
-    assert len(lines) <= 2 and (not program or program in lines[0]), lines
+    assert f"cannot run '{program}'" in profiled.stderr.decode().splitlines()[-1]
     # The same numbers as another program that runs programs.
     assert status == subprocess.run(["nice", "-n", "0", program], cwd=profiled.directory, capture_output=True, timeout=60).returncode
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Signals sent to hprofiler, to the target, to both: who gets them, what the exit status is, and what of the data is left."""
+import json
 import os
 import pathlib
 import random
@@ -47,12 +48,10 @@ class Live:
 
 
 def opens(hprofiler, trace):
-    done = subprocess.run([hprofiler, "query", str(trace), "select count(*) as n, max(time_ns) as last from samples", "--format", "json"],
-                          capture_output=True, timeout=60)
+    """The trace opens; returns the number of samples in it."""
+    done = subprocess.run([hprofiler, "summary", str(trace), "--format", "json"], capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
-    import json
-    rows = json.loads(done.stdout)
-    return rows[0]["n"]
+    return json.loads(done.stdout)["sampling"]["samples"]
 
 
 def recovered(live, runner):

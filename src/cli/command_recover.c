@@ -156,6 +156,7 @@ static int recover(const void *values, const struct invocation *invocation, stru
     struct finish_options finish = {.session_directory = directory,
                                     .file = recording->output ? &file : NULL,
                                     .keep_session = recover_values->keep,
+                                    .recovering = true,
                                     .summary = recording->summary == 1,
                                     .top = recording->top};
     return recording_finish(&finish, invocation, err);

@@ -172,8 +172,11 @@ static int write_trace(const struct trace *trace, const struct finish_options *o
     return file->format->write(trace, &write_options, file->path, err);
 }
 
-static int keep_session(const char *directory, struct error *err)
+/* To `recover` itself nothing more is to be advised. */
+static int keep_session(const char *directory, bool recovering, struct error *err)
 {
+    if (recovering)
+        return err->code;
     char text[sizeof err->text];
     memcpy(text, err->text, sizeof text);
     return error_set(err, err->code,
@@ -192,7 +195,7 @@ int recording_finish(const struct finish_options *options, const struct invocati
         result = write_trace(trace, options, invocation, &file, err);
     if (result < 0) {
         catch_interrupts(options->session_directory, false);
-        return keep_session(options->session_directory, err);
+        return keep_session(options->session_directory, options->recovering, err);
     }
     output_progress_clear();
     if (!options->keep_session) {

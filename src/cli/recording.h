@@ -87,6 +87,7 @@ struct finish_options {
     const char *session_directory;
     const struct output_file *file; /* NULL = named after the traced program (recover) */
     bool keep_session, summary;
+    bool recovering; /* by `recover`: a session that makes no trace was not ours to keep */
     uint64_t top;
 };
 /* Makes the trace of a session, writes it, removes the session, prints the summary. When it fails, the session is kept

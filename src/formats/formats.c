@@ -2,6 +2,7 @@
 /* The table of formats, and opening any trace by looking at it. */
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "exports.h"
 
 #include <errno.h>
@@ -81,9 +82,14 @@ int trace_open(const char *path, const struct progress *progress, const struct l
     int r = read_head(path, head, &head_size, &size, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; trace_formats[i]; i++)
-        if (trace_formats[i]->read && trace_formats[i]->probe && trace_formats[i]->probe(head, head_size, size))
-            return trace_formats[i]->read(path, progress, log, ret_trace, err);
+    for (size_t i = 0; trace_formats[i]; i++) {
+        if (!trace_formats[i]->read || !trace_formats[i]->probe || !trace_formats[i]->probe(head, head_size, size))
+            continue;
+        r = trace_formats[i]->read(path, progress, log, ret_trace, err);
+        if (r == 0 && trace_incomplete(*ret_trace))
+            log_warning(log, "'%s': %s", path, trace_incomplete(*ret_trace));
+        return r;
+    }
     if (head_size > 2 && head[0] == 0x1f && head[1] == 0x8b)
         return error_set(err, -EPROTONOSUPPORT, "'%s' is compressed with gzip: unpack it with `gunzip` first", path);
     char names[256];

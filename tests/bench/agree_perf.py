@@ -20,6 +20,7 @@ import random
 import re
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -192,7 +193,7 @@ def range_name(offset):
 
 def perf_profile(command, folder, frequency, event):
     data = folder / "perf.data"
-    cpu_seconds(["perf", "record", "-q", "-e", event, "-F", str(frequency), "-o", str(data), "--"] + command, folder)
+    cpu_seconds(["perf", "record", "-q", "-N", "-B", "-e", event, "-F", str(frequency), "-o", str(data), "--"] + command, folder)
     text = subprocess.run(["perf", "report", "-i", str(data), "--stdio", "-q", "--no-inline", "--no-children", "-n", "-F", "sample,dso,sym",
                            "-t", "\t", "--percent-limit", "0"], capture_output=True, env=environment(), cwd=folder).stdout.decode(errors="replace")
     data.unlink()
@@ -207,26 +208,47 @@ def perf_profile(command, folder, frequency, event):
     return Profile(counts, sum(counts.values()), event)
 
 
+def file_offset(path, address):
+    """Where in its file the code of a virtual address is, by the program headers: perf counts in files, hprofiler as nm does."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(64)
+            start, size, count = struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54)
+            file.seek(start)
+            for _ in range(count):
+                kind, _, offset, base, _, length = struct.unpack_from("<IIQQQQ", file.read(size))
+                if kind == 1 and base <= address < base + length:
+                    return address - base + offset
+    except (OSError, struct.error):
+        pass
+    return address
+
+
+def query(hprofiler, trace, sql):
+    done = subprocess.run([hprofiler, "query", str(trace), sql, "--format", "json"], capture_output=True, env=environment())
+    if done.returncode:
+        sys.exit(f"hprofiler query: {done.stderr.decode()}")
+    return json.loads(done.stdout)
+
+
 def hprofiler_profile(hprofiler, command, folder, frequency):
+    """The profile of a run, and the CPU seconds that its samples stand for. Inlined functions count for the one they are in."""
     trace = folder / "agree.hpt"
     cpu_seconds([hprofiler, "run", "--no-summary", "--perf-freq", str(frequency), "-o", str(trace), "--"] + command, folder)
-    done = subprocess.run([hprofiler, "summary", str(trace), "--top", "1000000", "--format", "json"], capture_output=True, env=environment())
-    if done.returncode:
-        sys.exit(f"hprofiler summary: {done.stderr.decode()}")
-    summary = json.loads(done.stdout)
-    counts, weight_ns = collections.Counter(), 0
-    for function in summary["functions"]:
-        if function["source"] != "samples" or not function["self_ns"]:
-            continue
-        module, name = module_name(function["module"] or "?"), function["name"]
+    leaves = {}
+    for frame in query(hprofiler, trace, "select stack, depth, name, module from frames where inlined = 0 order by depth"):
+        leaves.setdefault(frame["stack"], (frame["module"] or "?", frame["name"]))
+    rows = query(hprofiler, trace, "select stack, event, count(*) as n, sum(weight) as ns from samples"
+                                   " where event in ('cycles', 'cpu-clock', 'timer') group by stack, event")
+    counts, total, weight_ns = collections.Counter(), 0, 0
+    for row in rows:
+        path, name = leaves.get(row["stack"], ("?", "?"))
         offset = re.fullmatch(r".*\+0x([0-9a-f]+)", name)
-        name = range_name(int(offset.group(1), 16)) if offset else function_name(name)
-        counts[module, name] += function["self_ns"]
-        weight_ns += function["self_ns"]
-    event, total = summary["sampling"]["event"], summary["sampling"]["samples"]
-    scale = total / weight_ns if weight_ns else 0
+        name = range_name(file_offset(path, int(offset.group(1), 16))) if offset else function_name(name)
+        counts[module_name(path), name] += row["n"]
+        total, weight_ns = total + row["n"], weight_ns + row["ns"]
     trace.unlink()
-    return Profile(collections.Counter({key: value * scale for key, value in counts.items()}), total, event), weight_ns / 1e9
+    return Profile(counts, total, rows[0]["event"] if rows else "cpu-clock"), weight_ns / 1e9
 
 
 def merge_aliases(profiles):
@@ -283,12 +305,11 @@ def measure(hprofiler, name, seconds, frequency):
     missing = [need for need in needs if not shutil.which(need)]
     if missing:
         return {"name": name, "skipped": f"{', '.join(missing)} is missing"}
+    event = "cycles" if os.path.exists("/sys/bus/event_source/devices/cpu") else "cpu-clock"
     with tempfile.TemporaryDirectory(prefix="agree-") as folder:
         folder = pathlib.Path(folder)
         command = prepare(folder, seconds)
         bare_cpu_s = cpu_seconds(command, folder)
-        ours, weighed_s = hprofiler_profile(hprofiler, command, folder, frequency)
-        event = ours.event if ours.event == "cycles" else "cpu-clock"
         first = perf_profile(command, folder, frequency, event)
         ours, weighed_s = hprofiler_profile(hprofiler, command, folder, frequency)
         second = perf_profile(command, folder, frequency, event)

@@ -125,6 +125,7 @@ static int spool_pass(struct merge *merge, enum merge_pass pass, struct error *e
     int code = spool_reader_create(merge->directory_fd, &reader, err);
     if (code)
         return code;
+    spool_reader_skip_threads(reader, pass == MERGE_LIFE);
     struct spool_block block;
     uint64_t done = 0;
     while ((code = spool_reader_next(reader, &block, err)) > 0) {

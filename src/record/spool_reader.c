@@ -34,6 +34,7 @@ struct spool_reader {
     size_t position;          /* in it; 0 = its header is still to be checked */
     uint8_t *packed, *raw;
     size_t packed_capacity, raw_capacity;
+    bool skip_threads;
     struct spool_damage damage;
 };
 
@@ -144,6 +145,11 @@ void spool_reader_rewind(struct spool_reader *reader)
     memset(&reader->damage, 0, sizeof reader->damage);
 }
 
+void spool_reader_skip_threads(struct spool_reader *reader, bool skip)
+{
+    reader->skip_threads = skip;
+}
+
 const struct spool_damage *spool_reader_damage(const struct spool_reader *reader)
 {
     return &reader->damage;
@@ -221,6 +227,10 @@ static int block_decode(struct spool_reader *reader, const struct spool_block_he
         return -EOPNOTSUPP;
     if (header->payload_crc != crc32c(0, payload, header->stored_bytes))
         return -EBADMSG;
+    ret_block->data = NULL;
+    ret_block->size = 0;
+    if (reader->skip_threads && header->process_key)
+        return 0;
     int code = block_inflate(reader, header, &payload);
     if (code)
         return code;

@@ -198,8 +198,8 @@ const char *query_table_summary(unsigned index)
         "ledger(source, seen, recorded, lost, reason)",
         "metadata(key, value)",
         "instants(track, time_ns, name, category, args)",
-        "processes(id, node, pid, start_ns, parent, generation, command, exit_status, clock_domain, attached, reason, end_ns, "
-        "executable, rank)",
+        ("processes(id, node, pid, start_ns, parent, generation, command, exit_status, clock_domain, attached, reason, end_ns, "
+         "executable, rank)"),
         "groups(id, kind, name, sequence)",
         "members(\"group\", span, rank)",
     };

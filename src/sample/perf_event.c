@@ -30,7 +30,7 @@
 #endif
 
 enum {
-    FAULT_FREQUENCY_HZ = 97,
+    FAULTS_A_SAMPLE = 250, /* fixed: weights that the kernel adapts do not add up to the number of faults */
     FORMAT_LOST = 1 << 4, /* PERF_FORMAT_LOST, which kernel headers before 6.0 do not have */
 };
 
@@ -107,8 +107,7 @@ static void set_role(const struct sampling_plan *plan, enum perf_event_role role
         break;
     case EVENT_FAULTS:
         attr->config = PERF_COUNT_SW_PAGE_FAULTS;
-        attr->freq = 1;
-        attr->sample_freq = FAULT_FREQUENCY_HZ < plan->frequency_hz ? FAULT_FREQUENCY_HZ : plan->frequency_hz;
+        attr->sample_period = FAULTS_A_SAMPLE;
         attr->task = 0;
         break;
     default:

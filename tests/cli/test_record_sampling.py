@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: MIT
+"""What a recording holds: windows, steps down, stacks, time off the CPU, faults, late symbols, and what a crash can cost."""
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+import pytest
+
+PROGRAM = r"""
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static double cpu(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+__attribute__((noinline)) void hot_loop(double seconds)
+{
+    static volatile unsigned long sink;
+    double end = cpu() + seconds;
+    while (cpu() < end)
+        for (unsigned i = 0; i < 20000; i++)
+            sink = sink * 6364136223846793005u + i;
+}
+__attribute__((noinline)) int deep(int depth, double seconds)
+{
+    volatile char room[200];
+    memset((char *)room, depth, sizeof room);
+    if (depth == 0) {
+        hot_loop(seconds);
+        return room[3];
+    }
+    return deep(depth - 1, seconds) + room[5];
+}
+static void *thread(void *seconds)
+{
+    hot_loop(*(double *)seconds);
+    return NULL;
+}
+int main(int argc, char **argv)
+{
+    double seconds = argc > 2 ? atof(argv[2]) : 0.1;
+    if (!strcmp(argv[1], "deep"))
+        return deep(atoi(argv[3]), seconds) == -1;
+    if (!strcmp(argv[1], "naps")) {
+        for (int i = 0; i < 10; i++) {
+            usleep(20000);
+            hot_loop(0.005);
+        }
+    } else if (!strcmp(argv[1], "faults")) {
+        char *pages = mmap(NULL, 4000 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(pages, 4000 * 4096, MADV_NOHUGEPAGE);
+        for (int i = 0; i < 4000; i++)
+            pages[i * 4096] = 1;
+    } else if (!strcmp(argv[1], "waves")) { /* a new thread every 100 ms, for ever */
+        static double wave = 0.05;
+        for (;;) {
+            pthread_t thread_id;
+            pthread_create(&thread_id, NULL, thread, &wave);
+            usleep(100000);
+            pthread_join(thread_id, NULL);
+        }
+    } else if (!strcmp(argv[1], "vanish")) { /* nobody finds the file afterwards */
+        unlink(argv[0]);
+        hot_loop(seconds);
+    } else if (!strcmp(argv[1], "jit")) {
+        static const unsigned char code[] = {0x48, 0xc7, 0xc0, 0, 0, 0, 0x20, 0x48, 0xff, 0xc8, 0x75, 0xfb, 0xc3}; /* count down */
+        unsigned char *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char path[64];
+        memcpy(made, code, sizeof code);
+        snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+        FILE *map = fopen(path, "w");
+        fprintf(map, "%lx %lx made_at_run_time\n", (unsigned long)made, (unsigned long)sizeof code);
+        fclose(map);
+        ((void (*)(void))made)();
+    } else {
+        hot_loop(seconds);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """Path of a program with modes; frame pointers and names."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        pytest.skip("no C compiler")
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "hot.c").write_text(PROGRAM)
+    subprocess.run([compiler, "-O1", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-o", folder / "hot",
+                    folder / "hot.c"], check=True)
+    return folder / "hot"
+
+
+def rows(profiled, sql):
+    return profiled.query(sql)
+
+
+def metadata(profiled):
+    return {row["key"]: row["value"] for row in rows(profiled, "SELECT key, value FROM metadata")}
+
+
+def test_duration_and_delay_cut_the_samples(runner, program):
+    profiled = runner.profiled([program, "burn", "1.2"], ["--delay", "0.3", "--duration", "0.3"])
+    assert profiled.status == 0
+    begin, end, cpu_ns = rows(profiled, "SELECT min(time_ns) b, max(time_ns) e, sum(weight) w FROM samples WHERE event <> 'page-fault'")[0].values()
+    assert 0.295e9 < begin and end - begin < 0.31e9
+    assert cpu_ns < 0.31e9
+    sched = rows(profiled, "SELECT count(*) n FROM spans WHERE kind = 'blocked' AND begin_ns > 1000000000")[0]["n"]
+    assert sched == 0
+
+
+def test_weights_are_cpu_time_whatever_the_frequency(runner, program):
+    for frequency in ("49", "999", "4999"):
+        profiled = runner.profiled([program, "burn", "0.4"], ["--perf-freq", frequency])
+        facts = metadata(profiled)
+        sampled = rows(profiled, "SELECT sum(weight) w FROM samples WHERE event <> 'page-fault'")[0]["w"]
+        assert sampled + int(facts["sampling.unsampled_ns"]) == pytest.approx(int(facts["sampling.cpu_ns"]), rel=0.01)
+        assert int(facts["sampling.cpu_ns"]) == pytest.approx(0.4e9, rel=0.15)
+
+
+def test_naps_are_blocked_spans(runner, program):
+    profiled = runner.profiled([program, "naps"])
+    naps = rows(profiled, "SELECT end_ns - begin_ns AS ns, name FROM spans WHERE kind = 'blocked' AND name = 'blocked' AND end_ns - begin_ns > 19000000")
+    assert len(naps) == 10
+    kinds = {row["name"] for row in rows(profiled, "SELECT DISTINCT name FROM spans WHERE kind = 'blocked'")}
+    assert kinds <= {"blocked", "preempted"}
+
+
+def test_page_faults_are_counted_and_sampled(runner, program):
+    profiled = runner.profiled([program, "faults"])
+    assert 4000 <= int(metadata(profiled)["sampling.page_faults"]) < 5000
+    weight = rows(profiled, "SELECT sum(weight) w FROM samples WHERE event = 'page-fault'")[0]["w"]
+    assert 3000 <= weight <= 5000
+
+
+@pytest.mark.parametrize("depth, size, whole", [(20, "16384", True), (600, "8192", False)])
+def test_a_stack_deeper_than_its_copy_is_flagged(runner, program, depth, size, whole):
+    profiled = runner.profiled([program, "deep", "0.2", str(depth)], ["--perf-callgraph", f"dwarf,{size}"])
+    sampling = profiled.summary()["sampling"]
+    assert sampling["samples"] > 100
+    share = sampling["samples_truncated"] / sampling["samples"]
+    assert share < 0.05 if whole else share > 0.95
+
+
+def test_frame_pointer_stacks_reach_the_root(runner, program):
+    profiled = runner.profiled([program, "deep", "0.2", "20"], ["--perf-callgraph", "fp"])
+    sampling = profiled.summary()["sampling"]
+    assert sampling["samples_truncated"] < 0.1 * sampling["samples"]
+    depth = rows(profiled, "SELECT count(*) n FROM frames WHERE name = 'deep' AND stack = (SELECT stack FROM samples "
+                           "WHERE event <> 'page-fault' GROUP BY stack ORDER BY count(*) DESC LIMIT 1)")[0]["n"]
+    assert depth == 21
+
+
+def test_all_cores_busy_loses_no_stack(runner, program):
+    """Unwinding at idle priority lags then: copies are packed and unwound after the run."""
+    others = [subprocess.Popen([program, "burn", "30"]) for _ in range(2 * os.cpu_count())]
+    try:
+        profiled = runner.profiled([program, "deep", "0.3", "20"], ["--perf-callgraph", "dwarf", "--perf-freq", "1999"])
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    sampling = profiled.summary()["sampling"]
+    assert sampling["samples"] > 300
+    assert sampling["samples_truncated"] < 0.05 * sampling["samples"]
+    ledger = [row for row in profiled.summary()["ledger"] if row["source"] == "cpu samples"]
+    assert sum(row["seen"] for row in ledger) == sum(row["recorded"] + row["lost"] for row in ledger)
+
+
+def test_a_frequency_over_the_limit_is_clamped_and_said(runner, program):
+    limit = int(pathlib.Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text())
+    if limit >= 100000:
+        pytest.skip("this kernel allows every frequency that can be asked for")
+    profiled = runner.profiled([program, "burn", "0.05"], ["--perf-freq", str(limit + 1000)])
+    assert profiled.status == 0
+    assert "perf_event_max_sample_rate" in profiled.own_stderr()
+    facts = metadata(profiled)
+    assert facts["sampling.frequency"] == str(limit) and facts["sampling.frequency_asked"] == str(limit + 1000)
+
+
+def test_lbr_steps_down_where_there_is_none(runner, program):
+    profiled = runner.profiled([program, "burn", "0.1"], ["--perf-callgraph", "lbr"])
+    used = metadata(profiled)["sampling.callgraph"]
+    assert used == "lbr" or (used == "fp" and "LBR" in profiled.own_stderr())
+
+
+def refuse_perf_events():
+    """A seccomp filter as containers have: perf_event_open fails with EPERM."""
+    number = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
+    code = b"".join(struct.pack("HBBI", *line) for line in ((0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)))
+    text = ctypes.create_string_buffer(code)
+    filter_program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(text)))
+    libc = ctypes.CDLL(None)
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter_program, 0, 0):
+        os._exit(99)
+
+
+@pytest.mark.parametrize("stacks", [[], ["--perf-callgraph", "fp"], ["--perf-callgraph", "dwarf"]])
+def test_refused_sampling_falls_back_to_timers_in_the_target(runner, program, stacks):
+    profiled = runner.profiled([program, "deep", "0.6", "20"], stacks, preexec_fn=refuse_perf_events)
+    assert profiled.status == 0
+    assert "timers" in profiled.own_stderr()
+    assert metadata(profiled)["sampling.event"] == "timer"
+    top = profiled.summary()["functions"][0]
+    assert top["name"] == "hot_loop" and top["percent"] > 80
+    total = rows(profiled, "SELECT sum(weight) w FROM samples")[0]["w"]
+    assert total == pytest.approx(0.6e9, rel=0.15)
+    if stacks:
+        sampling = profiled.summary()["sampling"]
+        assert sampling["samples_truncated"] < 0.1 * sampling["samples"]
+        assert any(row["name"] == "main" and row["percent"] > 0 or row["name"] == "deep" for row in profiled.summary()["functions"])
+
+
+def test_a_program_that_deletes_itself_has_names(runner, program, tmp_path):
+    copy = tmp_path / "vanishing"
+    shutil.copy(program, copy)
+    profiled = runner.profiled([copy, "vanish", "0.2"])
+    assert not copy.exists()
+    assert profiled.summary()["functions"][0]["name"] == "hot_loop"
+    assert rows(profiled, "SELECT count(*) n FROM frames WHERE name = 'hot_loop' AND module LIKE '%vanishing'")[0]["n"] > 0
+
+
+def test_a_program_of_another_mount_namespace_has_names(runner, program, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root for a mount namespace")
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    script = f"mount -t tmpfs none {hidden} && cp {program} {hidden}/inside && exec {hidden}/inside burn 0.2"
+    profiled = runner.profiled(["unshare", "-m", "sh", "-c", script])
+    if profiled.status != 0:
+        pytest.skip(f"no mount namespace here: {profiled.stderr.decode(errors='replace')}")
+    assert not (hidden / "inside").exists()
+    assert profiled.summary()["functions"][0]["name"] == "hot_loop"
+
+
+def test_code_made_at_run_time_has_the_names_of_its_map(runner, program):
+    if os.uname().machine != "x86_64":
+        pytest.skip("the made code is x86-64")
+    profiled = runner.profiled([program, "jit"])
+    for path in pathlib.Path("/tmp").glob("perf-*.map"):
+        if "made_at_run_time" in path.read_text(errors="replace"):
+            path.unlink()
+    assert profiled.summary()["functions"][0]["name"] == "made_at_run_time"
+
+
+def test_what_goes_on_after_the_main_process_is_said(runner, program):
+    profiled = runner.profiled(["sh", "-c", f"{program} burn 2 >/dev/null 2>&1 & exit 3"])
+    subprocess.run(["pkill", "-f", f"{program} burn 2"], check=False)
+    assert profiled.status == 3
+    assert "goes on" in profiled.own_stderr()
+
+
+class Trace:
+    """A trace that something else than `run` has written."""
+
+    def __init__(self, hprofiler, path):
+        self.hprofiler, self.path = hprofiler, path
+
+    def query(self, sql):
+        done = subprocess.run([self.hprofiler, "query", str(self.path), sql, "--format", "json"], capture_output=True, check=True)
+        return json.loads(done.stdout)
+
+
+def test_attach_follows_threads_that_come_and_leaves_the_target_alone(runner, hprofiler, program, tmp_path):
+    target = subprocess.Popen([program, "waves"])
+    try:
+        time.sleep(0.3)
+        before = sorted(os.listdir(f"/proc/{target.pid}/fd"))
+        trace = tmp_path / "attached.hpt"
+        done = subprocess.run([hprofiler, "attach", "-p", str(target.pid), "--duration", "1", "--no-summary", "-o", str(trace)],
+                              capture_output=True, timeout=60)
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+        assert target.poll() is None
+        assert sorted(os.listdir(f"/proc/{target.pid}/fd")) == before
+        assert b"TracerPid:\t0" in pathlib.Path(f"/proc/{target.pid}/status").read_bytes()
+    finally:
+        target.kill()
+        target.wait()
+    profiled = Trace(hprofiler, trace)
+    assert rows(profiled, "SELECT count(DISTINCT track) n FROM samples")[0]["n"] >= 4
+    cpu_ns = rows(profiled, "SELECT sum(weight) w FROM samples WHERE event <> 'page-fault'")[0]["w"]
+    assert 0.1e9 < cpu_ns < 0.7e9 # 50 ms in every 100; twice that if threads were counted twice
+    assert rows(profiled, "SELECT count(*) n FROM frames WHERE name = 'hot_loop'")[0]["n"] > 0
+
+
+@pytest.mark.parametrize("pid, said", [("4194304", "no process"), ("2", "kernel thread")])
+def test_attach_refuses_with_the_reason(hprofiler, pid, said):
+    if pid == "2" and not pathlib.Path("/proc/2/comm").exists():
+        pytest.skip("no kernel threads in sight")
+    if pid == "2" and pathlib.Path("/proc/2/comm").read_text() != "kthreadd\n":
+        pytest.skip("process 2 is no kernel thread here")
+    done = subprocess.run([hprofiler, "attach", "-p", pid, "--duration", "0.1"], capture_output=True, timeout=60)
+    assert done.returncode != 0
+    assert said in done.stderr.decode()
+
+
+def test_killing_the_recorder_costs_a_quarter_of_a_second_at_most(hprofiler, program, tmp_path):
+    sessions = tmp_path / "sessions"
+    sessions.mkdir()
+    recorder = subprocess.Popen([hprofiler, "run", "--no-summary", "--session-dir", str(sessions), "--perf-callgraph", "dwarf", "-o",
+                                 str(tmp_path / "never.hpt"), "--", str(program), "burn", "20"], stderr=subprocess.DEVNULL)
+    time.sleep(1.3)
+    recorder.send_signal(signal.SIGKILL)
+    killed_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+    recorder.wait()
+    subprocess.run(["pkill", "-f", f"{program} burn 20"], check=False)
+    session = next(sessions.iterdir())
+    trace = tmp_path / "recovered.hpt"
+    done = subprocess.run([hprofiler, "recover", str(session), "--no-summary", "-o", str(trace)], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    last, count, start = Trace(hprofiler, trace).query(
+        "SELECT max(time_ns) t, count(*) n, (SELECT value FROM metadata WHERE key = 'start_monotonic_raw_ns') s FROM samples")[0].values()
+    last, start = int(last), int(start)
+    assert count > 100
+    behind_ms = (killed_ns - (start + last)) / 1e6
+    # The recorder itself may have waited for a CPU on a machine busy with other tests.
+    assert behind_ms < 250 + 250, f"the last sample is {behind_ms:.0f} ms older than the kill"

@@ -2,7 +2,7 @@
 /*
  * Level of detail: for each track a pyramid of time buckets, so that a timeline of any length is drawn from a few thousand
  * of them and no column is decoded. Bucket i of a level covers [i, i + 1) * width_ns; the width is a power of two, four
- * times that of the level below. The finest level has about one bucket for 16 rows, at least 64 and at most 262,144.
+ * times that of the level below. The finest level has about one bucket for 64 rows, at least 64 and at most 65,536.
  */
 #ifndef HP_TRACE_LOD_H
 #define HP_TRACE_LOD_H

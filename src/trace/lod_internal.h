@@ -8,8 +8,8 @@
 
 #define LOD_FAMILIES FAMILY_LINKS
 #define LOD_BUCKETS_MIN 64u
-#define LOD_BUCKETS_MAX 262144u
-#define LOD_ROWS_PER_BUCKET 16u
+#define LOD_BUCKETS_MAX 65536u
+#define LOD_ROWS_PER_BUCKET 64u
 
 /* One allocation: free() it. *ret_lod is NULL for a track without rows. */
 int lod_compute(const struct trace *trace, enum family family, track_id track, struct lod **ret_lod, struct error *err);

@@ -122,9 +122,10 @@ static void natural_widths(const struct table *table, unsigned *widths)
         const char *title = table->columns[column].title;
         widths[column] = title ? text_cells(title, strlen(title)) : 0;
     }
-    for (size_t i = 0; i < table->used; i++)
-        if (table->cells[i].cells > widths[i % table->column_count])
-            widths[i % table->column_count] = table->cells[i].cells;
+    for (size_t row = 0; row < table->used; row += table->column_count)
+        for (size_t column = 0; column < table->column_count; column++)
+            if (table->cells[row + column].cells > widths[column])
+                widths[column] = table->cells[row + column].cells;
 }
 
 static unsigned total_width(const struct table *table, const unsigned *widths)

@@ -206,7 +206,7 @@ static void apply_sample(struct sampler *sampler, enum perf_event_role role, con
     bool fault = role == EVENT_FAULTS;
     struct task_thread *thread = task_table_thread(sampler->tasks, pid, tid, time_ns);
     struct task_process *process = task_table_process(sampler->tasks, pid, time_ns);
-    int64_t weight = fault || !thread ? (int64_t)record->u.sample.period
+    int64_t weight = fault || !thread ? FAULTS_A_SAMPLE
                                       : sched_sample(&thread->sched, time_ns, (uint16_t)record->cpu);
     if (time_ns < recording->window_begin_ns || time_ns > recording->window_end_ns || !thread || !process) {
         recording->counts.samples_outside += thread && process && !fault;
@@ -300,12 +300,13 @@ static void apply_ready(struct sampler *sampler, int64_t horizon_ns)
     size_t ready = record_order_sort(order, horizon_ns);
     for (size_t i = 0; i < ready; i++) {
         struct ordered_record *ordered = &order->records[i];
+        struct perf_layout layout = perf_layout_of(&sampler->recording->plan, (enum perf_event_role)ordered->role);
         struct perf_record record;
         watch_window(sampler, ordered->time_ns);
         if (ordered->attachment) {
             memcpy(&record, record_order_raw(order, i), sizeof(record));
             apply_sample(sampler, (enum perf_event_role)ordered->role, &record, ordered->time_ns, TAKE_PTR(ordered->attachment));
-        } else if (perf_record_decode(&sampler->recording->plan.layout, record_order_raw(order, i), ordered->bytes, &record) == 0) {
+        } else if (perf_record_decode(&layout, record_order_raw(order, i), ordered->bytes, &record) == 0) {
             apply_record(sampler, (enum perf_event_role)ordered->role, &record, ordered->time_ns);
         }
     }

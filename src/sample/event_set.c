@@ -251,11 +251,22 @@ int event_set_poll_fd(const struct event_set *set)
     return set->poll_fd;
 }
 
+/* A sample begins with its event's number, whatever else it has. */
+static enum perf_event_role role_of(const struct event_set *set, const struct perf_event_header *header)
+{
+    uint64_t id, role;
+    if (header->type != PERF_RECORD_SAMPLE || header->size < sizeof(*header) + sizeof(id))
+        return EVENT_SAMPLES;
+    memcpy(&id, header + 1, sizeof(id));
+    return map_get(&set->roles, id, &role) ? (enum perf_event_role)role : EVENT_SAMPLES;
+}
+
 static int hand_over(struct event_set *set, const struct perf_event_header *header,
                      int (*handle)(void *context, const struct event_record *record), void *context)
 {
-    struct event_record event = {.role = EVENT_SAMPLES, .raw = header, .raw_bytes = header->size};
-    int r = perf_record_decode(&set->plan.layout, header, header->size, &event.record);
+    struct event_record event = {.role = role_of(set, header), .raw = header, .raw_bytes = header->size};
+    struct perf_layout layout = perf_layout_of(&set->plan, event.role);
+    int r = perf_record_decode(&layout, header, header->size, &event.record);
     if (r < 0) {
         set->bad_records += r == -EBADMSG;
         return 0;

@@ -30,7 +30,6 @@
 #endif
 
 enum {
-    FAULTS_A_SAMPLE = 250, /* fixed: weights that the kernel adapts do not add up to the number of faults */
     FORMAT_LOST = 1 << 4, /* PERF_FORMAT_LOST, which kernel headers before 6.0 do not have */
 };
 
@@ -83,6 +82,14 @@ static void set_sideband(const struct sampling_plan *plan, struct perf_event_att
     attr->build_id = plan->build_ids;
 }
 
+struct perf_layout perf_layout_of(const struct sampling_plan *plan, enum perf_event_role role)
+{
+    struct perf_layout layout = plan->layout;
+    if (role == EVENT_FAULTS)
+        layout.sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
+    return layout;
+}
+
 static void set_role(const struct sampling_plan *plan, enum perf_event_role role, int cpu, struct perf_event_attr *attr)
 {
     attr->type = PERF_TYPE_SOFTWARE;
@@ -107,6 +114,9 @@ static void set_role(const struct sampling_plan *plan, enum perf_event_role role
         break;
     case EVENT_FAULTS:
         attr->config = PERF_COUNT_SW_PAGE_FAULTS;
+        /* A software event that reports its period is sampled every time, whatever period is set; and one with a
+         * frequency reports periods that do not add up to what happened. */
+        attr->sample_type = perf_layout_of(plan, role).sample_type;
         attr->sample_period = FAULTS_A_SAMPLE;
         attr->task = 0;
         break;

@@ -44,9 +44,14 @@ enum { STACK_COPY_DEFAULT = 32768, STACK_COPY_MAXIMUM = 64512 };
 int sampling_plan_make(const struct sampling_request *request, const struct log *log, struct sampling_plan *ret_plan,
                        struct error *err);
 
+enum { FAULTS_A_SAMPLE = 250 };
+
 enum perf_event_role { EVENT_SAMPLES, EVENT_SIDEBAND, EVENT_FAULTS, EVENT_ROLES };
 /* Opens one event of the plan on (pid, cpu); pid 0 is the caller. Returns the descriptor (close-on-exec) or -errno. */
 int perf_event_open_planned(const struct sampling_plan *plan, enum perf_event_role role, pid_t pid, int cpu, bool inherit);
+
+/* How a role's samples are laid out: those of page faults have no period. */
+struct perf_layout perf_layout_of(const struct sampling_plan *plan, enum perf_event_role role);
 
 /* Numbers under /proc/sys/kernel; -1 when they cannot be read. */
 long perf_sysctl(const char *name);

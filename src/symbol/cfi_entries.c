@@ -132,7 +132,7 @@ static bool cie_parse(const struct cfi_section *section, struct cursor body, str
 /* Steps to the next entry: its body (behind the length) and whether it has the 64-bit form. false at the end. */
 static bool entry_next(struct cursor *cursor, struct cursor *body, bool *wide)
 {
-    while (cursor_left(cursor) >= 4) {
+    while (!cursor->failed && cursor_left(cursor) >= 4) {
         uint64_t length = cursor_u32(cursor);
         *wide = length == 0xffffffff;
         if (*wide)

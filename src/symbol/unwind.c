@@ -88,7 +88,11 @@ static size_t walk_stack(struct unwinder *unwinder, struct walk *walk, struct un
             return count;
         }
         frames[count++] = (struct unwind_frame){.module = place->module, .address = place->address, .run_address = pc};
+        bool was_exact = walk->exact;
         enum step result = step(walk, place);
+        /* A signal trampoline was entered, not called: its "return address" is its beginning, not behind a call. */
+        if (result == STEP_CALLER && walk->exact && !was_exact)
+            frames[count - 1].address++;
         if (result != STEP_CALLER) {
             *ret_end = end_of(result);
             return count;

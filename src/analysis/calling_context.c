@@ -227,7 +227,7 @@ static int total_and_order(struct building *building)
             add_weight(&nodes[nodes[i].parent].total_weight, nodes[i].total_weight);
         }
     }
-    CLEANUP(freep) struct sibling *siblings = malloc(count * sizeof(*siblings));
+    CLEANUP(freep) struct sibling *siblings = malloc((count + (size_t)1) * sizeof(*siblings));
     if (!siblings)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)

@@ -63,10 +63,8 @@ static void open_file(struct symbol_source *source, const struct elf_image *imag
     bool has_symtab = elf_section_of_type(image, SHT_SYMTAB) != NULL;
     uint8_t *bytes;
     size_t size;
-    if (!has_symtab && debug_data_unpack(image, &bytes, &size) == 0) {
+    if (!has_symtab && debug_data_unpack(image, &bytes, &size) == 0)
         (void)symtab_add_memory(source->symtab, bytes, size);
-        has_symtab = true;
-    }
     if (!source->dwarf && fd >= 0)
         open_debug_file(source, image, true);
 }

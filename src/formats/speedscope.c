@@ -42,7 +42,8 @@ struct speedscope {
     size_t open_capacity;
     struct lanes lanes;
     unsigned profiles;
-    int64_t first_ns;
+    int64_t first_ns, heaviest;    /* of the sampled profiles: the one that is shown first */
+    unsigned heaviest_profile;
 };
 
 static int out_of_memory(struct error *err)
@@ -108,6 +109,10 @@ static void sampled_end(struct speedscope *sp, int64_t start_ns)
         json_out_i64(&sp->out, sp->weights[i]);
         sum += sp->weights[i];
     }
+    if (sum > sp->heaviest) {
+        sp->heaviest = sum;
+        sp->heaviest_profile = sp->profiles - 1;
+    }
     JSON_OUT_LITERAL(&sp->out, "],\"startValue\":");
     json_out_i64(&sp->out, start_ns);
     JSON_OUT_LITERAL(&sp->out, ",\"endValue\":");
@@ -147,8 +152,10 @@ static int write_sample(struct speedscope *sp, const struct sample_block *block,
                                 : flags & SAMPLE_TRUNCATED   ? MARK_TRUNCATED
                                                              : MARK_NONE;
     int r = 0;
-    if (mark)
-        r = write_frame_index(sp, shared_frame(sp, (struct shared_frame){.mark = mark}, &index), index, true);
+    if (mark) {
+        r = shared_frame(sp, (struct shared_frame){.mark = mark}, &index);
+        r = write_frame_index(sp, r, index, true);
+    }
     for (size_t i = 0; i < depth && r == 0; i++) {
         r = frame_of(sp, sp->stack[i], &index);
         r = write_frame_index(sp, r, index, !mark && i == 0);
@@ -309,7 +316,9 @@ static void write_shared(struct speedscope *sp)
 {
     struct stack_tree_node node = {0};
     struct stack_tree marks = {.trace = sp->trace, .nodes = &node, .count = 1};
-    JSON_OUT_LITERAL(&sp->out, "],\n\"shared\":{\"frames\":[");
+    JSON_OUT_LITERAL(&sp->out, "],\n\"activeProfileIndex\":");
+    json_out_u64(&sp->out, sp->heaviest_profile);
+    JSON_OUT_LITERAL(&sp->out, ",\n\"shared\":{\"frames\":[");
     for (size_t i = 0; i < sp->frame_count; i++) {
         const struct shared_frame *frame = &sp->frames[i];
         if (i)
@@ -339,7 +348,7 @@ static int write_document(struct speedscope *sp, const struct format_write_optio
     JSON_OUT_LITERAL(&sp->out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"hprofiler " HP_VERSION
                                "\",\"name\":");
     json_out_string(&sp->out, command ? command : "trace");
-    JSON_OUT_LITERAL(&sp->out, ",\"activeProfileIndex\":0,\n\"profiles\":[");
+    JSON_OUT_LITERAL(&sp->out, ",\n\"profiles\":[");
     int r = write_sampled(sp, options, err);
     if (r == 0)
         r = write_evented(sp, options, err);

@@ -48,10 +48,11 @@ static int reopen_regular(int path_fd)
 
 int module_open_in_root(const char *root, const char *path)
 {
-    CLEANUP(closep) int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root_fd < 0)
+    bool is_ours = strcmp(root, "/") == 0;
+    CLEANUP(closep) int root_fd = is_ours ? -1 : open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0 && !is_ours)
         return -errno;
-    CLEANUP(closep) int path_fd = open_below(root_fd, path, O_PATH | O_CLOEXEC);
+    CLEANUP(closep) int path_fd = is_ours ? open(path, O_PATH | O_CLOEXEC) : open_below(root_fd, path, O_PATH | O_CLOEXEC);
     if (path_fd < 0)
         return path_fd;
     return reopen_regular(path_fd);

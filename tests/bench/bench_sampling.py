@@ -38,13 +38,15 @@ __attribute__((noinline)) long work(int depth, long turns)
 }
 int main(int argc, char **argv)
 {
-    struct timespec begin, end;
+    struct timespec begin, end, cpu;
     long sum = 0, rounds = atol(argv[1]);
     clock_gettime(CLOCK_MONOTONIC, &begin);
     for (long i = 0; i < rounds; i++)
         sum += work(50, 200000);
     clock_gettime(CLOCK_MONOTONIC, &end);
-    printf("%.9f %ld\n", (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9, sum);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    printf("%.9f %.9f %ld\n", (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9,
+           (double)cpu.tv_sec + (double)cpu.tv_nsec * 1e-9, sum);
     return 0;
 }
 """
@@ -59,7 +61,13 @@ def build(folder):
 
 def seconds_of(argv):
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-    return float(done.stdout.split()[0])
+    wall, cpu = done.stdout.split()[:2]
+    return float(wall), float(cpu)
+
+
+def slow_down(runs, base):
+    """Of the fastest run over the fastest bare one, in percent: by the clock, and by the program's own CPU time."""
+    return [(min(run[i] for run in runs) / min(run[i] for run in base) - 1) * 100 for i in (0, 1)] if runs else None
 
 
 @contextlib.contextmanager
@@ -99,18 +107,17 @@ def measure(arguments, program, rounds, frequency, stack, folder):
         if shutil.which("perf"):
             perf.append(seconds_of(["perf", "record", "-q", "-k", "CLOCK_MONOTONIC_RAW", "-e", "cpu-clock", "-F", str(frequency), *perf_stack,
                                     "-o", folder / "perf.data", "--", program, rounds]))
-        ours.append(seconds_of([arguments.hprofiler, "run", "--no-ui", "--no-summary", "-o", trace, "-b", "cpu", "--perf-freq", str(frequency),
+        ours.append(seconds_of([arguments.hprofiler, "run", "--no-summary", "-o", trace, "-b", "cpu", "--perf-freq", str(frequency),
                                 "--perf-callgraph", our_stack, "--", program, rounds]))
-    base = min(bare)
-    result = {"frequency": frequency, "stack": stack, "bare_s": base, "perf_percent": (min(perf) / base - 1) * 100 if perf else None,
-              "hprofiler_percent": (min(ours) / base - 1) * 100}
+    result = {"frequency": frequency, "stack": stack, "bare_s": min(bare)[0], "perf_percent": slow_down(perf, bare),
+              "hprofiler_percent": slow_down(ours, bare)}
     result.update(facts(arguments.hprofiler, trace))
     return result
 
 
 def show(load, row):
-    perf = "-" if row["perf_percent"] is None else f"{row['perf_percent']:.1f}"
-    print(f"{load:<10} {row['frequency']:>6} {row['stack']:<6} {row['bare_s']:>8.3f} {perf:>7} {row['hprofiler_percent']:>10.1f} "
+    perf, ours = ("-" if both is None else f"{both[0]:.1f} {both[1]:.1f}" for both in (row["perf_percent"], row["hprofiler_percent"]))
+    print(f"{load:<10} {row['frequency']:>6} {row['stack']:<6} {row['bare_s']:>8.3f} {perf:>12} {ours:>12} "
           f"{row['seen']:>8} {row['lost']:>6} {row['packed']:>7} {row['recorder_ms']:>9.1f}", flush=True)
 
 
@@ -128,10 +135,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="hprofiler-bench-") as name:
         folder = pathlib.Path(name)
         program = build(folder)
-        rounds = str(max(1, int(500 * arguments.seconds / min(seconds_of([program, "500"]) for _ in range(3)))))
+        rounds = str(max(1, int(500 * arguments.seconds / min(seconds_of([program, "500"])[0] for _ in range(3)))))
         cores = len(os.sched_getaffinity(0))
-        print(f"{cores} cores; slow-down of the fastest of {arguments.runs} runs in percent\n"
-              f"{'load':<10} {'Hz':>6} {'stacks':<6} {'bare s':>8} {'perf %':>7} {'hprofiler %':>10} {'samples':>8} {'lost':>6} {'packed':>7} {'own ms':>9}")
+        print(f"{cores} cores; slow-down of the fastest of {arguments.runs} runs in percent: by the clock, by the program's CPU time\n"
+              f"{'load':<10} {'Hz':>6} {'stacks':<6} {'bare s':>8} {'perf %':>12} {'hprofiler %':>12} {'samples':>8} {'lost':>6} {'packed':>7} {'own ms':>9}")
         for load, others in (("core free", 0), ("all busy", cores - 1)):
             with busy(program, others):
                 for frequency in map(int, arguments.frequencies.split(",")):

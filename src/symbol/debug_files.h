@@ -10,7 +10,17 @@
 int debug_file_find(struct module *module, const char *directories);
 /* The symbol table packed into .gnu_debugdata: an ELF file. Caller frees *ret_bytes. */
 int debug_data_unpack(const struct elf_image *image, uint8_t **ret_bytes, size_t *ret_size);
-/* A descriptor of what a debuginfod server gave for the build id, or -errno. Only asks when DEBUGINFOD_URLS is set. */
-int debuginfod_fetch(const uint8_t *build_id, size_t size, unsigned timeout_ms, const struct log *log);
+/*
+ * Asking debuginfod servers, with two limits: one for each file, one for all. A server that once let a whole limit pass is not
+ * asked again.
+ */
+struct debug_server {
+    unsigned timeout_ms; /* per file; 0 = 5000 */
+    const struct log *log;
+    int64_t spent_ns;
+    bool given_up;
+};
+/* A descriptor of what a server gave for the build id, or -errno. Only asks when DEBUGINFOD_URLS is set. */
+int debug_server_fetch(struct debug_server *server, const uint8_t *build_id, size_t size);
 
 #endif

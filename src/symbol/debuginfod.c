@@ -12,6 +12,9 @@
 #include <errno.h>
 #include <string.h>
 
+#define TIMEOUT_MS 5000
+#define FILES_AT_MOST 6 /* so many times the limit of one file may go by in all */
+
 struct debuginfod_client; /* libdebuginfod's own */
 
 struct debuginfod_api {
@@ -58,12 +61,12 @@ static int give_up_late(struct debuginfod_client *client, long done, long all)
     return limit && clock_monotonic_ns() > limit->end_ns;
 }
 
-static int fetch(const struct debuginfod_api *api, const uint8_t *build_id, size_t size, unsigned timeout_ms)
+static int fetch(const struct debuginfod_api *api, const uint8_t *build_id, size_t size, int64_t limit_ns)
 {
     struct debuginfod_client *client = api->begin();
     if (!client)
         return -ENOMEM;
-    struct time_limit limit = {.api = api, .end_ns = clock_monotonic_ns() + (int64_t)timeout_ms * 1000000};
+    struct time_limit limit = {.api = api, .end_ns = clock_monotonic_ns() + limit_ns};
     progress_api = api;
     api->set_user_data(client, &limit);
     api->set_progress(client, give_up_late);
@@ -73,17 +76,33 @@ static int fetch(const struct debuginfod_api *api, const uint8_t *build_id, size
     return fd;
 }
 
-int debuginfod_fetch(const uint8_t *build_id, size_t size, unsigned timeout_ms, const struct log *log)
+static int load_and_fetch(const struct debug_server *server, const uint8_t *build_id, size_t size, int64_t limit_ns)
 {
-    const char *urls = getenv("DEBUGINFOD_URLS");
-    if (!urls || urls[0] == '\0' || size == 0)
-        return -ENOENT;
     /* Never unloaded: libcurl's TLS library registers exit handlers. */
     void *library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
     struct debuginfod_api api;
     if (!library || !api_load(library, &api)) {
-        log_warning(log, "DEBUGINFOD_URLS is set, but libdebuginfod.so.1 is not installed: no debug info from servers");
+        log_warning(server->log, "DEBUGINFOD_URLS is set, but libdebuginfod.so.1 is not installed: no debug info from servers");
         return -EOPNOTSUPP;
     }
-    return fetch(&api, build_id, size, timeout_ms ? timeout_ms : 5000);
+    return fetch(&api, build_id, size, limit_ns);
+}
+
+int debug_server_fetch(struct debug_server *server, const uint8_t *build_id, size_t size)
+{
+    const char *urls = getenv("DEBUGINFOD_URLS");
+    if (!urls || urls[0] == '\0' || size == 0 || server->given_up)
+        return -ENOENT;
+    int64_t limit_ns = (int64_t)(server->timeout_ms ? server->timeout_ms : TIMEOUT_MS) * 1000000;
+    int64_t begin_ns = clock_monotonic_ns();
+    int fd = load_and_fetch(server, build_id, size, limit_ns);
+    int64_t took_ns = clock_monotonic_ns() - begin_ns;
+    server->spent_ns += took_ns;
+    server->given_up = fd == -EOPNOTSUPP;
+    if (fd < 0 && (took_ns >= limit_ns || server->spent_ns >= FILES_AT_MOST * limit_ns)) {
+        server->given_up = true;
+        log_warning(server->log, "the debuginfod servers are too slow (%.1f s so far): they are not asked any more",
+                    (double)server->spent_ns / 1e9);
+    }
+    return fd;
 }

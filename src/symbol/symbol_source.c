@@ -40,12 +40,11 @@ static void note_problem(struct symbol_source *source, const struct elf_image *i
 }
 
 /* What the module itself lacks is looked for elsewhere, the nearest place first; a server is the last. */
-static void open_debug_file(struct symbol_source *source, const struct elf_image *image, bool ask_server)
+static void open_debug_file(struct symbol_source *source, const struct elf_image *image, struct debug_server *server)
 {
-    const struct symbolizer_options *options = source->options;
-    source->debug_fd = debug_file_find(source->module, options->debug_directories);
-    if (source->debug_fd < 0 && ask_server && !options->no_debuginfod)
-        source->debug_fd = debuginfod_fetch(image->build_id, image->build_id_size, options->debuginfod_timeout_ms, options->log);
+    source->debug_fd = debug_file_find(source->module, source->options->debug_directories);
+    if (source->debug_fd < 0 && server)
+        source->debug_fd = debug_server_fetch(server, image->build_id, image->build_id_size);
     if (source->debug_fd < 0)
         return;
     if (elf_image_open(source->debug_fd, &source->debug_image) == 0)
@@ -54,7 +53,7 @@ static void open_debug_file(struct symbol_source *source, const struct elf_image
         (void)dwarf_info_open(source->debug_fd, &source->dwarf);
 }
 
-static void open_file(struct symbol_source *source, const struct elf_image *image)
+static void open_file(struct symbol_source *source, const struct elf_image *image, struct debug_server *server)
 {
     (void)symtab_add(source->symtab, image, true);
     int fd = source->module->image ? -1 : module_descriptor(source->module);
@@ -66,10 +65,11 @@ static void open_file(struct symbol_source *source, const struct elf_image *imag
     if (!has_symtab && debug_data_unpack(image, &bytes, &size) == 0)
         (void)symtab_add_memory(source->symtab, bytes, size);
     if (!source->dwarf && fd >= 0)
-        open_debug_file(source, image, true);
+        open_debug_file(source, image, server);
 }
 
-int symbol_source_open(struct module *module, const struct symbolizer_options *options, struct symbol_source **ret_source)
+int symbol_source_open(struct module *module, const struct symbolizer_options *options, struct debug_server *server,
+                       struct symbol_source **ret_source)
 {
     struct symbol_source *source = calloc(1, sizeof *source);
     if (!source || symtab_create(&source->symtab) < 0) {
@@ -85,7 +85,7 @@ int symbol_source_open(struct module *module, const struct symbolizer_options *o
     if (module_kind_of(module) == MODULE_KIND_JIT)
         (void)jit_source_open(module, options->log, &source->jit);
     else if (image)
-        open_file(source, image);
+        open_file(source, image, server);
     symtab_finish_adding(source->symtab);
     note_problem(source, image);
     *ret_source = source;

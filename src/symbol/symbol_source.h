@@ -5,10 +5,12 @@
 
 #include "symbolizer.h"
 
+struct debug_server;
 struct symbol_source;
 
-/* options must outlive the source. */
-int symbol_source_open(struct module *module, const struct symbolizer_options *options, struct symbol_source **ret_source);
+/* options must outlive the source. server NULL: none is asked. */
+int symbol_source_open(struct module *module, const struct symbolizer_options *options, struct debug_server *server,
+                       struct symbol_source **ret_source);
 void symbol_source_destroy(struct symbol_source *source);
 /* As symbolizer_resolve, but 0 when nothing is known. */
 size_t symbol_source_resolve(struct symbol_source *source, uint64_t address, pid_t pid, int64_t time_ns,

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "demangle.h"
+#include "debug_files.h"
 #include "kernel_names.h"
 #include "module.h"
 #include "symbol_source.h"
@@ -19,6 +19,7 @@
 struct symbolizer {
     struct symbolizer_options options;
     char *debug_directories;
+    struct debug_server server;
     struct symbol_source **sources; /* by module index; NULL: not asked yet */
     size_t source_count, source_capacity;
     struct kernel_names *kernel;
@@ -30,6 +31,7 @@ int symbolizer_create(const struct symbolizer_options *options, struct symbolize
     if (!symbolizer)
         return error_set(err, -ENOMEM, "symbolizer: out of memory");
     symbolizer->options = *options;
+    symbolizer->server = (struct debug_server){.timeout_ms = options->debuginfod_timeout_ms, .log = options->log};
     symbolizer->kernel = kernel_names_create();
     if (!symbolizer->kernel)
         return error_set(err, -ENOMEM, "symbolizer: out of memory");
@@ -68,7 +70,8 @@ static struct symbol_source *source_of(struct symbolizer *symbolizer, struct mod
             symbolizer->sources[symbolizer->source_count++] = NULL;
     }
     if (!symbolizer->sources[index])
-        (void)symbol_source_open(module, &symbolizer->options, &symbolizer->sources[index]);
+        (void)symbol_source_open(module, &symbolizer->options, symbolizer->options.no_debuginfod ? NULL : &symbolizer->server,
+                                 &symbolizer->sources[index]);
     return symbolizer->sources[index];
 }
 

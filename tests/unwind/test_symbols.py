@@ -192,6 +192,77 @@ def test_shared_parts_of_debug_info(tmp_path):
     assert before == after
 
 
+def debuginfod_environment(tmp_path, urls):
+    return dict(os.environ, DEBUGINFOD_URLS=urls, DEBUGINFOD_CACHE_PATH=str(tmp_path / "cache"))
+
+
+def test_debug_files_from_a_server(tmp_path):
+    """libdebuginfod also speaks file://, so a folder laid out like a server's answers is server enough."""
+    need("gcc", "nm", "strip", "objcopy")
+    program = build(tmp_path, "gcc", ["-O1", "-g", "-Wl,--build-id=sha1"], C)
+    addresses = {name: address for name, address in function_addresses(program).items() if name in WANTED}
+    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", program)).group(1)
+    folder = tmp_path / "server" / "buildid" / build_id
+    folder.mkdir(parents=True)
+    strip_to(program, str(folder / "debuginfo"))
+    server = "file://" + str(tmp_path / "server")
+    _, text = ours(program, [addresses["main"]], str(tmp_path), env=debuginfod_environment(tmp_path, ""))
+    assert "program+0x" in text  # not asked without DEBUGINFOD_URLS
+    try:
+        import ctypes
+        ctypes.CDLL("libdebuginfod.so.1")
+    except OSError:
+        pytest.skip("libdebuginfod.so.1 is not installed")
+    assert_named(program, addresses, str(tmp_path), env=debuginfod_environment(tmp_path, server))
+
+
+def test_a_server_that_does_not_answer_costs_a_bounded_time(tmp_path):
+    import socket
+    import time
+    need("gcc", "nm", "strip")
+    program = build(tmp_path, "gcc", ["-O1", "-g", "-Wl,--build-id=sha1"], C)
+    address = function_addresses(program)["main"]
+    run("strip", "-s", program)
+    with socket.socket() as listener:  # accepts connections and says nothing
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(8)
+        begin = time.monotonic()
+        _, text = ours(program, [address], str(tmp_path), env=debuginfod_environment(
+            tmp_path, "http://127.0.0.1:%d" % listener.getsockname()[1]))
+    assert "program+0x" in text
+    assert time.monotonic() - begin < 12
+
+
+def test_programs_in_other_mount_namespaces(tmp_path):
+    """The program lies on a file system that only its own namespace has."""
+    need("gcc", "unshare", "mount")
+    probe = os.environ.get("HP_UNWIND_PROBE", "")
+    if not probe:
+        pytest.skip("HP_UNWIND_PROBE is not set")
+    program = build(tmp_path, "gcc", ["-O1", "-no-pie"], C)
+    address = function_addresses(program)["recurse"]
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    script = "mount -t tmpfs none %s && cp %s %s/program && exec %s/program" % (hidden, program, hidden, hidden)
+    target = subprocess.Popen(["unshare", "-m", "sh", "-c", script], stderr=subprocess.PIPE)
+    try:
+        import time
+        for _ in range(100):
+            time.sleep(0.02)
+            if target.poll() is not None:
+                pytest.skip("no mount namespaces here: " + target.stderr.read().decode(errors="replace")[-200:])
+            if os.readlink("/proc/%d/exe" % target.pid).endswith("hidden/program"):
+                break
+        registers = " ".join(["0"] * 7 + ["7fff00000000"] + ["0"] * 8 + ["%x" % address])
+        answer = subprocess.run([probe], input="%x 7fff00000000 1ffff %s %s\n" % (target.pid, registers, "00" * 64),
+                                stdout=subprocess.PIPE, universal_newlines=True).stdout
+        assert answer.splitlines()[0].split(" ", 1)[1] == "recurse"
+        assert not os.path.exists(str(hidden / "program"))
+    finally:
+        target.kill()
+        target.wait()
+
+
 def test_linkage_stubs_are_named(tmp_path):
     need("gcc", "objdump")
     for flags in (["-O2", "-Wl,-z,lazy"], ["-O2", "-Wl,-z,now"], ["-O2", "-fcf-protection=none", "-Wl,-z,lazy", "-no-pie"]):

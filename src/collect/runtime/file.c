@@ -10,7 +10,6 @@
 #include <linux/mman.h>
 #include <asm/stat.h>
 #include <linux/resource.h>
-#include <linux/stat.h>
 
 #ifndef MAP_POPULATE
 #define MAP_POPULATE 0x8000
@@ -54,7 +53,7 @@ long rt_open_directory(void)
     struct stat info;
     long result = file_identity((int)fd, &info);
     uint64_t euid = (uint64_t)sys_call(__NR_geteuid, 0, 0, 0, 0);
-    if (result < 0 || !S_ISDIR(info.st_mode) || info.st_uid != euid || (info.st_mode & 022)) {
+    if (result < 0 || !sys_is_type(info.st_mode, SYS_TYPE_DIRECTORY) || info.st_uid != euid || (info.st_mode & 022)) {
         sys_close((int)fd);
         return -SYS_E_ACCES;
     }
@@ -127,7 +126,7 @@ static int file_fill(int fd, uint64_t file_bytes, uint64_t map_bytes, bool popul
 {
     struct stat before, after;
     long result = file_identity(fd, &before);
-    if (result < 0 || !S_ISREG(before.st_mode) || before.st_size != 0)
+    if (result < 0 || !sys_is_type(before.st_mode, SYS_TYPE_REGULAR) || before.st_size != 0)
         return WIRE_LOST_NO_DIRECTORY + 1;
     if ((result = file_allocate(fd, file_bytes)) < 0)
         return reason_of(result);

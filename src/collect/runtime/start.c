@@ -10,7 +10,6 @@
 #include <linux/mman.h>
 #include <asm/stat.h>
 #include <linux/auxvec.h>
-#include <linux/stat.h>
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -82,7 +81,7 @@ static bool session_open(void)
     if (fd < 0)
         return false;
     struct stat info;
-    bool regular = sys_call(__NR_fstat, fd, &info, 0, 0) == 0 && S_ISREG(info.st_mode) &&
+    bool regular = sys_call(__NR_fstat, fd, &info, 0, 0) == 0 && sys_is_type(info.st_mode, SYS_TYPE_REGULAR) &&
                    info.st_uid == (uint32_t)sys_call(__NR_geteuid, 0, 0, 0, 0);
     struct wire_session *session = regular && info.st_size >= 64 ? map_session((int)fd, (uint64_t)info.st_size) : 0;
     sys_close((int)fd);

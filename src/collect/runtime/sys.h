@@ -57,6 +57,14 @@ static inline long sys_call6(long number, long a, long b, long c, long d, long e
 #define SYS_E_OPNOTSUPP 95
 #define SYS_E_DQUOT 122
 
+#define SYS_TYPE_DIRECTORY 0040000u
+#define SYS_TYPE_REGULAR 0100000u
+
+static inline int sys_is_type(unsigned mode, unsigned type)
+{
+    return (mode & 0170000u) == type;
+}
+
 static inline int sys_is_error(long result)
 {
     return (unsigned long)result >= (unsigned long)-4095L;

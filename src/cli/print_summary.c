@@ -93,6 +93,7 @@ static void json_processes(struct json *json, const struct summary *summary)
         json_u64(json, "generation", process->generation);
         json_i64(json, "start_ns", process->start_ns);
         json_optional(json, "end_ns", process->end_ns);
+        json_optional(json, "exit_status", summary_exit_status(process->wait_status));
         json_optional(json, "wait_status", (struct optional_i64){process->wait_status != -1, process->wait_status});
         json_bool(json, "attached", process->attached);
         json_i64(json, "cpu_ns", process->cpu_ns);

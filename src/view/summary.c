@@ -41,17 +41,21 @@ static int root_wait_status(const struct summary_build *build)
     return ended ? ended->exit_status : -1;
 }
 
-static struct optional_i64 exit_status(const struct summary_build *build)
+struct optional_i64 summary_exit_status(int wait_status)
 {
-    struct optional_i64 status = metadata_number(build->trace, "exit_status");
-    int wait_status = root_wait_status(build);
-    if (status.known || wait_status == -1)
-        return status;
+    if (wait_status == -1)
+        return (struct optional_i64){0};
     if (WIFEXITED(wait_status))
         return (struct optional_i64){true, WEXITSTATUS(wait_status)};
     if (WIFSIGNALED(wait_status))
         return (struct optional_i64){true, 128 + WTERMSIG(wait_status)};
     return (struct optional_i64){0};
+}
+
+static struct optional_i64 exit_status(const struct summary_build *build)
+{
+    struct optional_i64 status = metadata_number(build->trace, "exit_status");
+    return status.known ? status : summary_exit_status(build->summary->wait_status);
 }
 
 /* Events and lives of processes both tell how long the run was. */
@@ -264,6 +268,7 @@ static int build_all(struct summary_build *build)
         return result;
     summary->ledger = trace_ledger(build->trace, &summary->ledger_count);
     summary->duration_ns = duration_of(build);
+    summary->wait_status = root_wait_status(build);
     summary->exit_status = exit_status(build);
     summary->overhead_ns = metadata_number(build->trace, "overhead_ns");
     summary->start_realtime_ns = metadata_number(build->trace, "start_realtime_ns");

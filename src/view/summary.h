@@ -59,6 +59,7 @@ struct summary {
     struct trace *trace; /* texts point into it */
     int64_t duration_ns; /* of everything that is in the trace */
     struct optional_i64 exit_status, overhead_ns, start_realtime_ns;
+    int wait_status;            /* of the program that was run; -1 = unknown */
 
     struct summary_function *functions; /* group by group, each by self time */
     size_t function_count, group_count[SUMMARY_GROUPS];
@@ -85,6 +86,9 @@ int summary_create(struct trace *trace, const struct trace_filter *where, const 
                    struct summary **ret_summary, struct error *err);
 void summary_destroy(struct summary *summary);
 DEFINE_CLEANUP(struct summary *, summary_destroy)
+
+/* As a shell has it: the status, 128+N for signal N; unknown for -1. */
+struct optional_i64 summary_exit_status(int wait_status);
 
 /* The text for people: `top` functions, 0 = all. */
 void summary_draw(const struct summary *summary, uint64_t top, const struct text_look *look, struct text *out);

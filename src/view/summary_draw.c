@@ -50,7 +50,7 @@ static void fact(struct drawing *drawing, const char *label, const char *value)
 static void draw_end(struct drawing *drawing)
 {
     const struct summary *summary = drawing->summary;
-    int status = summary->process_count ? summary->processes[0].wait_status : -1;
+    int status = summary->wait_status;
     if (status != -1 && WIFSIGNALED(status))
         text_addf(drawing->out, "%sended by signal %d (%s)", dot(drawing), WTERMSIG(status),
                   strsignal(WTERMSIG(status)));

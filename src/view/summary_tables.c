@@ -180,6 +180,8 @@ static void draw_callers(struct drawing *drawing)
     };
     const struct summary *summary = drawing->summary;
     size_t all = summary->group_count[SUMMARY_SAMPLES], count = 0;
+    if (!has_stacks(summary))
+        return; /* what a function is inlined into is known, but that is not who calls */
     CLEANUP(freep) const struct summary_function **callers = calloc(all + 1, sizeof *callers);
     if (!callers) {
         drawing->out->failed = true;

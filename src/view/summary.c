@@ -240,13 +240,16 @@ static void put_in_order(struct summary *summary)
 static void add_rates(struct summary_build *build)
 {
     struct summary *summary = build->summary;
-    const char *asked = trace_metadata(build->trace, "sampling.frequency");
+    const char *set = trace_metadata(build->trace, "sampling.frequency");
     const char *delivered = trace_metadata(build->trace, "sampling.frequency_delivered");
-    if (asked)
-        parse_double(asked, &summary->frequency_hz);
+    const char *asked = trace_metadata(build->trace, "sampling.frequency_asked");
+    if (set)
+        parse_double(set, &summary->frequency_hz);
+    if (!asked || parse_double(asked, &summary->asked_hz) < 0)
+        summary->asked_hz = summary->frequency_hz;
     if (delivered)
         parse_double(delivered, &summary->delivered_hz);
-    else if (asked && summary->samples && summary->sampled_ns > 0 && !summary->filtered)
+    else if (set && summary->samples && summary->sampled_ns > 0 && !summary->filtered)
         summary->delivered_hz = (double)summary->samples * 1e9 / (double)summary->sampled_ns;
     if (!summary->samples)
         summary->delivered_hz = 0;

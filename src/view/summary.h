@@ -59,7 +59,7 @@ struct summary {
     struct trace *trace; /* texts point into it */
     int64_t duration_ns; /* of everything that is in the trace */
     struct optional_i64 exit_status, overhead_ns, start_realtime_ns;
-    int wait_status;            /* of the program that was run; -1 = unknown */
+    int wait_status; /* of the program that was run; -1 = unknown */
 
     struct summary_function *functions; /* group by group, each by self time */
     size_t function_count, group_count[SUMMARY_GROUPS];
@@ -75,7 +75,7 @@ struct summary {
     /* Of samples of CPU time: */
     uint64_t samples, samples_kernel, samples_truncated, samples_without_stack;
     int64_t sampled_ns, kernel_ns;
-    double frequency_hz, delivered_hz; /* asked for, and samples by CPU time; 0 = not known */
+    double asked_hz, frequency_hz, delivered_hz; /* asked for, set, samples by CPU time; 0 = not known */
     uint64_t fault_samples;
     bool off_cpu_known; /* switch records were taken */
     int64_t blocked_ns, preempted_ns;

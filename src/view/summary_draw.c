@@ -94,8 +94,10 @@ static void draw_sampling(struct drawing *drawing)
     if (!*event)
         return;
     text_addf(&line, "%s", event);
-    if (summary->frequency_hz > 0)
-        text_addf(&line, ", %.0f Hz asked for", summary->frequency_hz);
+    if (summary->asked_hz > 0)
+        text_addf(&line, ", %.0f Hz asked for", summary->asked_hz);
+    if (summary->frequency_hz > 0 && summary->frequency_hz != summary->asked_hz)
+        text_addf(&line, ", %.0f Hz allowed by the kernel", summary->frequency_hz);
     if (summary->delivered_hz > 0)
         text_addf(&line, ", %.1f Hz delivered", summary->delivered_hz);
     if (strncmp(stacks, "dwarf,", 6) == 0) {
@@ -169,6 +171,12 @@ static void draw_times(struct drawing *drawing)
         snprintf(text, sizeof text, "%s %% of %s samples have a stack that reaches its thread's root", percent,
                  format_count(count, sizeof count, summary->samples));
         fact(drawing, "stacks", text);
+    }
+    if (*metadata(drawing, "sampling.page_faults") && !summary->filtered) {
+        char count[32];
+        uint64_t faults = strtoull(metadata(drawing, "sampling.page_faults"), NULL, 10);
+        snprintf(text, sizeof text, "%s page faults", format_count(count, sizeof count, faults));
+        fact(drawing, "memory", text);
     }
     draw_cost(drawing);
 }

@@ -7,6 +7,8 @@
 #include "cfi.h"
 #include "cursor.h"
 
+#define CFI_RECENT_RULES 1024
+
 /* What a function's call frame instructions have built up at one address. */
 struct cfi_state {
     uint8_t cfa_kind, cfa_register;
@@ -20,6 +22,22 @@ struct cfi_state {
         int32_t value;
     } registers[CFI_REGISTERS];
 };
+
+/* Copies only what is set: 95,000 functions of libLLVM start from such a state. */
+static inline void cfi_state_copy(struct cfi_state *target, const struct cfi_state *source)
+{
+    target->cfa_kind = source->cfa_kind;
+    target->cfa_register = source->cfa_register;
+    target->cfa_value = source->cfa_value;
+    target->mask = source->mask;
+    target->registers_interned = source->registers_interned;
+    target->register_count = source->register_count;
+    target->first_register = source->first_register;
+    for (uint64_t mask = source->mask; mask; mask &= mask - 1) {
+        unsigned number = (unsigned)__builtin_ctzll(mask);
+        target->registers[number] = source->registers[number];
+    }
+}
 
 struct cfi_section {
     struct elf_data data;
@@ -53,6 +71,7 @@ struct cfi_builder {
     size_t fde_count, fde_capacity;
     size_t row_capacity, row_rule_capacity, rule_capacity, register_capacity, expression_capacity, expression_bytes_capacity;
     struct map rule_by_hash, registers_by_hash, expression_by_hash;
+    uint16_t recent_rules[CFI_RECENT_RULES]; /* rule numbers by a cheap hash */
     uint64_t covered_end; /* rows are complete up to this address */
     struct cfi_table *table;
 };

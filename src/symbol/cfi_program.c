@@ -36,7 +36,8 @@ static void restore_register(struct program *program, uint64_t number)
         return;
     program->state.registers_interned = false;
     program->state.mask = (program->state.mask & ~(1ull << number)) | (program->initial.mask & 1ull << number);
-    program->state.registers[number] = program->initial.registers[number];
+    if (program->initial.mask >> number & 1)
+        program->state.registers[number] = program->initial.registers[number];
 }
 
 static int set_cfa(struct program *program, uint64_t number, int64_t offset)
@@ -166,12 +167,12 @@ static int run_state(struct program *program, uint8_t opcode)
     if (opcode == 0x0a) { /* remember_state */
         if (program->depth == STATE_STACK_DEPTH)
             return -EINVAL;
-        program->stack[program->depth++] = program->state;
+        cfi_state_copy(&program->stack[program->depth++], &program->state);
         return 0;
     }
     if (program->depth == 0)
         return -EINVAL;
-    program->state = program->stack[--program->depth];
+    cfi_state_copy(&program->state, &program->stack[--program->depth]);
     return 0;
 }
 
@@ -249,13 +250,17 @@ int cfi_function_add(struct cfi_builder *builder, const struct cfi_fde *fde)
     struct program program; /* 5 KB: not cleared as a whole for each of 200,000 functions */
     program.builder = builder;
     program.cie = cie;
-    memset(&program.state, 0, sizeof program.state);
+    program.state.cfa_kind = CFI_CFA_NONE;
+    program.state.cfa_register = 0;
+    program.state.cfa_value = 0;
+    program.state.mask = program.initial.mask = 0;
+    program.state.registers_interned = false;
     program.depth = 0;
     program.address = program.row_start = fde->start;
     program.end = fde->end;
     program.in_cie = true;
     int rc = run(&program, cie->instructions, cie->end);
-    program.initial = program.state;
+    cfi_state_copy(&program.initial, &program.state);
     program.in_cie = false;
     if (rc == 0)
         rc = run(&program, fde->instructions, fde->instructions_end);

@@ -104,7 +104,7 @@ static int sum_piece(struct worker *worker, const struct piece *piece, struct er
     int result = 0;
     for (uint32_t i = piece->first; i < piece->end && result == 0; i++) {
         struct span_block block;
-        result = trace_spans_get_columns(job->trace, i, worker->columns, &block, err);
+        result = trace_spans_scan(job->trace, i, worker->columns, &block, err);
         if (result < 0)
             return result;
         result = job->off_cpu ? add_off_cpu(worker, &block) : sum_block(worker, &block);

@@ -116,7 +116,7 @@ static int sum_spans(const struct trace *trace, uint32_t from, uint32_t to, stru
     int result = 0;
     for (uint32_t i = from; i < to && result == 0; i++) {
         struct span_block block;
-        result = trace_spans_get_columns(trace, i, SUM_COLUMNS, &block, err);
+        result = trace_spans_scan(trace, i, SUM_COLUMNS, &block, err);
         if (result < 0)
             break;
         if (trace->growing || !track_id_is(track, block.info.track))

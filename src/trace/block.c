@@ -142,6 +142,7 @@ struct decoding {
     const struct block *block;
     const struct block_limits *limits; /* NULL: trusted */
     struct decoded *decoded;
+    uint8_t *next;                     /* memory for the next column */
     uint64_t *values;                  /* scratch */
     uint8_t *raw;                      /* scratch for unpacking */
 };
@@ -245,15 +246,56 @@ static const char *decode_failure(int result)
     return result == -EOPNOTSUPP ? "compressed with zstd, which this build of hprofiler lacks" : "cannot be decompressed";
 }
 
+#define COLUMN_ALIGNMENT ((size_t)64)
+
+static size_t padded(size_t size)
+{
+    return (size + COLUMN_ALIGNMENT - 1) & ~(COLUMN_ALIGNMENT - 1);
+}
+
+static void *take_memory(struct decoding *decoding, uint8_t column, size_t size)
+{
+    void *memory = decoding->next;
+    decoding->next += padded(size);
+    decoding->decoded->column[column] = memory;
+    return memory;
+}
+
+/* Columns that readers get even if they are not stored: small families rely on all, live parents are filled in later. */
+static bool filled_when_missing(const struct block *block, uint8_t column)
+{
+    const struct family_schema *schema = family_schema(block->family);
+    if (block->family == FAMILY_SPANS)
+        return block->live && column == SPAN_COLUMN_PARENT;
+    return !schema->per_track && schema->columns[column].transform != TRANSFORM_BYTES;
+}
+
+/* Bytes for all columns that will be there. A column that stands twice is refused before it takes any. */
+static size_t memory_needed(const struct block *block, uint32_t wanted, const struct body_column *columns, int count)
+{
+    const struct family_schema *schema = family_schema(block->family);
+    size_t size = 0;
+    uint32_t stored = 0;
+    for (int i = 0; i < count; i++) {
+        uint8_t id = columns[i].header.id;
+        if (id >= schema->column_count || !(wanted >> id & 1) || (stored >> id & 1))
+            continue;
+        stored |= UINT32_C(1) << id;
+        size += padded(columns[i].header.encoding == COLUMN_BYTES ? (size_t)columns[i].header.base
+                                                                  : (size_t)block->info.count * schema->columns[id].size);
+    }
+    for (uint8_t id = 0; id < schema->column_count; id++) {
+        if ((wanted >> id & 1) && !(stored >> id & 1) && filled_when_missing(block, id))
+            size += padded((size_t)block->info.count * schema->columns[id].size);
+    }
+    return size;
+}
+
 static int decode_bytes(struct decoding *decoding, const struct body_column *column, struct error *err)
 {
     struct decoded *decoded = decoding->decoded;
     size_t size = (size_t)column->header.base;
-    uint8_t *out = malloc(size ? size : 1);
-    if (!out)
-        return error_set(err, -ENOMEM, "trace: out of memory");
-    decoded->column[column->header.id] = out;
-    decoded->bytes += size;
+    uint8_t *out = take_memory(decoding, column->header.id, size);
     decoded->payload_size = (uint32_t)size;
     int result = column_unpack(&column->header, column->data, decoding->block->info.count, out);
     return result < 0 ? block_damaged(decoding->block, decode_failure(result), err) : 0;
@@ -283,12 +325,7 @@ static int decode_column(struct decoding *decoding, const struct body_column *co
         return block_damaged(block, "index out of range", err);
     if (!enumeration_valid(decoding, spec))
         return block_damaged(block, "a kind that this version does not know", err);
-    void *out = malloc((size_t)count * spec->size);
-    if (!out)
-        return error_set(err, -ENOMEM, "trace: out of memory");
-    decoding->decoded->column[column->header.id] = out;
-    decoding->decoded->bytes += (size_t)count * spec->size;
-    values_store(decoding->values, count, spec->size, out);
+    values_store(decoding->values, count, spec->size, take_memory(decoding, column->header.id, (size_t)count * spec->size));
     return 0;
 }
 
@@ -309,27 +346,24 @@ static bool payloads_valid(const struct decoding *decoding)
     return true;
 }
 
-/* A column that is never absent and not stored has the absent value in every row. */
+/* Columns that are not stored: refused if they must be, else filled in where readers rely on them. */
 static int fill_missing(struct decoding *decoding, uint32_t wanted, struct error *err)
 {
-    const struct family_schema *schema = family_schema(decoding->block->family);
-    uint32_t count = decoding->block->info.count;
+    const struct block *block = decoding->block;
+    const struct family_schema *schema = family_schema(block->family);
     for (uint8_t i = 0; i < schema->column_count; i++) {
         const struct column_spec *spec = &schema->columns[i];
-        bool needed = spec->always && (wanted >> i & 1) && !(decoding->block->family == FAMILY_SPANS && i == SPAN_COLUMN_ORDER);
-        if (needed && !decoding->decoded->column[i])
-            return block_damaged(decoding->block, "a column is missing", err);
-        /* Readers of small families rely on every column: only what may be NULL by contract stays NULL. */
-        if (decoding->decoded->column[i] || spec->transform == TRANSFORM_BYTES || i == schema->payload_end || schema->per_track)
+        bool is_order = block->family == FAMILY_SPANS && i == SPAN_COLUMN_ORDER;
+        if (decoding->decoded->column[i] || !(wanted >> i & 1))
             continue;
-        void *out = malloc((size_t)count * spec->size);
-        if (!out)
-            return error_set(err, -ENOMEM, "trace: out of memory");
-        for (uint32_t row = 0; row < count; row++)
+        if (spec->always && !is_order)
+            return block_damaged(block, "a column is missing", err);
+        if (!filled_when_missing(block, i))
+            continue;
+        for (uint32_t row = 0; row < block->info.count; row++)
             decoding->values[row] = spec->absent;
-        values_store(decoding->values, count, spec->size, out);
-        decoding->decoded->column[i] = out;
-        decoding->decoded->bytes += (size_t)count * spec->size;
+        values_store(decoding->values, block->info.count, spec->size,
+                     take_memory(decoding, i, (size_t)block->info.count * spec->size));
     }
     return 0;
 }
@@ -367,15 +401,17 @@ int block_decode(const struct block *block, uint32_t wanted, const struct block_
     int count = body_split(body, block->size, block->info.count, columns);
     if (count < 0)
         return block_damaged(block, "column directory is damaged", err);
-    CLEANUP(freep) uint64_t *values = malloc(((size_t)block->info.count + 1) * 16);
-    CLEANUP(decoded_freep) struct decoded *decoded = calloc(1, sizeof(*decoded));
-    if (!values || !decoded)
-        return error_set(err, -ENOMEM, "trace: out of memory");
     if (block->family == FAMILY_SPANS && (wanted & SPAN_COLUMN_BIT(SPAN_COLUMN_END)))
         wanted |= SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN);
-    decoded->columns = wanted;
+    size_t head = padded(sizeof(struct decoded)), size = head + memory_needed(block, wanted, columns, count);
+    CLEANUP(freep) uint64_t *values = malloc(((size_t)block->info.count + 1) * 16);
+    CLEANUP(decoded_freep) struct decoded *decoded = malloc(size);
+    if (!values || !decoded)
+        return error_set(err, -ENOMEM, "trace: out of memory");
+    *decoded = (struct decoded){.columns = wanted, .bytes = size};
     struct decoding decoding = {.block = block, .limits = block->trusted ? NULL : limits, .decoded = decoded,
-                                .values = values, .raw = (uint8_t *)(values + block->info.count + 1)};
+                                .next = (uint8_t *)decoded + head, .values = values,
+                                .raw = (uint8_t *)(values + block->info.count + 1)};
     result = decode_columns(&decoding, wanted, columns, count, err);
     if (result < 0)
         return result;
@@ -385,9 +421,5 @@ int block_decode(const struct block *block, uint32_t wanted, const struct block_
 
 void decoded_free(struct decoded *decoded)
 {
-    if (!decoded)
-        return;
-    for (unsigned i = 0; i < COLUMNS_MAX; i++)
-        free(decoded->column[i]);
     free(decoded);
 }

@@ -64,12 +64,12 @@ struct block_limits {
 };
 
 struct decoded {
-    struct block *block;
+    struct block *block;         /* while it is in a cache */
     uint32_t columns;            /* asked for; absent ones are NULL */
     uint32_t pins;
     size_t bytes;
     uint32_t payload_size;
-    void *column[COLUMNS_MAX];
+    void *column[COLUMNS_MAX];   /* all in one piece of memory with this struct: decoding again finds it warm */
     struct decoded *newer, *older;
 };
 /* Decodes the wanted columns (bits). -EBADMSG with file and offset for a damaged block. */
@@ -115,6 +115,9 @@ typedef int block_decoder(const void *context, const struct block *block, uint32
                           struct error *err);
 int block_cache_get(struct block_cache *cache, struct block *block, uint32_t columns, block_decoder *decode,
                     const void *context, struct decoded **ret_decoded, struct error *err);
+/* Only if it is there; to be put like the others. */
+bool block_cache_find(struct block_cache *cache, struct block *block, uint32_t columns, struct decoded **ret_decoded);
+/* Also for what never was in the cache (decoded->block is NULL): frees it. */
 void block_cache_put(struct block_cache *cache, struct decoded *decoded);
 
 #endif

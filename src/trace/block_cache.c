@@ -101,6 +101,14 @@ static struct decoded *find_pinned(struct block_cache *cache, struct block *bloc
     return decoded;
 }
 
+bool block_cache_find(struct block_cache *cache, struct block *block, uint32_t columns, struct decoded **ret_decoded)
+{
+    pthread_mutex_lock(&cache->lock);
+    *ret_decoded = find_pinned(cache, block, columns);
+    pthread_mutex_unlock(&cache->lock);
+    return *ret_decoded != NULL;
+}
+
 int block_cache_get(struct block_cache *cache, struct block *block, uint32_t columns, block_decoder *decode,
                     const void *context, struct decoded **ret_decoded, struct error *err)
 {
@@ -142,8 +150,10 @@ int block_cache_get(struct block_cache *cache, struct block *block, uint32_t col
 
 void block_cache_put(struct block_cache *cache, struct decoded *decoded)
 {
-    if (!decoded)
+    if (!decoded || !decoded->block) {
+        decoded_free(decoded);
         return;
+    }
     pthread_mutex_lock(&cache->lock);
     decoded->pins--;
     bool orphan = decoded->pins == 0 && decoded->block->decoded != decoded;

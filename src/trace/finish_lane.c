@@ -256,15 +256,20 @@ static void describe_merged(const struct decoded *decoded, enum family family, s
         info->end_ns = ends[i] > info->end_ns ? ends[i] : info->end_ns;
 }
 
+static void columns_freep(void ***columns)
+{
+    for (unsigned i = 0; i < COLUMNS_MAX; i++)
+        free((*columns)[i]);
+}
+
 /* Writes count merged rows as one block. */
 static int write_merged(struct finish_worker *worker, struct finish_lane *lane, const struct merge *merge,
                         const struct merge_row *rows, uint32_t count, uint32_t first)
 {
     const struct family_schema *schema = family_schema(lane->family);
     bool spans = lane->family == FAMILY_SPANS;
-    CLEANUP(decoded_freep) struct decoded *decoded = calloc(1, sizeof(*decoded));
-    if (!decoded)
-        return -ENOMEM;
+    struct decoded gathered = {0}, *decoded = &gathered;
+    CLEANUP(columns_freep) void **columns = gathered.column;
     int result = 0;
     for (uint8_t id = 0; id < schema->column_count && result == 0; id++) {
         if (id != schema->payload && id != schema->payload_end && !(spans && id == SPAN_COLUMN_ORDER))

@@ -67,13 +67,6 @@ static int fill_parents(const struct trace *trace, const struct block *block, st
 {
     uint32_t count = block->info.count;
     const int64_t *begins = decoded->column[SPAN_COLUMN_BEGIN], *ends = decoded->column[SPAN_COLUMN_END];
-    if (!decoded->column[SPAN_COLUMN_PARENT]) {
-        decoded->column[SPAN_COLUMN_PARENT] = malloc((size_t)count * sizeof(uint32_t));
-        if (!decoded->column[SPAN_COLUMN_PARENT])
-            return -ENOMEM;
-        memset(decoded->column[SPAN_COLUMN_PARENT], 0xff, (size_t)count * sizeof(uint32_t));
-        decoded->bytes += (size_t)count * sizeof(uint32_t);
-    }
     uint32_t *parents = decoded->column[SPAN_COLUMN_PARENT];
     struct nesting nesting = {0};
     int result = 0;

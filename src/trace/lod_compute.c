@@ -108,7 +108,7 @@ static int add_span_block(struct lod_work *work, uint32_t index, struct error *e
     uint32_t columns = SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END) |
                        SPAN_COLUMN_BIT(SPAN_COLUMN_NAME);
     struct span_block block;
-    int result = trace_spans_get_columns(work->trace, index, columns, &block, err);
+    int result = trace_spans_scan(work->trace, index, columns, &block, err);
     if (result < 0)
         return result;
     for (uint32_t i = 0; i < block.info.count && result == 0; i++) {

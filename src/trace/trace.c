@@ -306,13 +306,8 @@ static int get_block(const struct trace *trace, enum family family, uint32_t ind
 
 #define ALL_COLUMNS(count) ((UINT32_C(1) << (count)) - 1)
 
-int trace_spans_get_columns(const struct trace *trace, uint32_t block, uint32_t columns, struct span_block *ret_block,
-                            struct error *err)
+static void spans_show(const struct trace *trace, uint32_t block, struct decoded *decoded, struct span_block *ret_block)
 {
-    struct decoded *decoded;
-    int result = get_block(trace, FAMILY_SPANS, block, columns, &decoded, err);
-    if (result < 0)
-        return result;
     *ret_block = (struct span_block){
         .info = trace->blocks[FAMILY_SPANS].items[block]->info,
         .begin_ns = decoded->column[SPAN_COLUMN_BEGIN],
@@ -327,7 +322,31 @@ int trace_spans_get_columns(const struct trace *trace, uint32_t block, uint32_t 
         .payload = decoded->column[SPAN_COLUMN_PAYLOAD],
         .hold = decoded,
     };
-    return 0;
+}
+
+int trace_spans_get_columns(const struct trace *trace, uint32_t block, uint32_t columns, struct span_block *ret_block,
+                            struct error *err)
+{
+    struct decoded *decoded;
+    int result = get_block(trace, FAMILY_SPANS, block, columns, &decoded, err);
+    if (result == 0)
+        spans_show(trace, block, decoded, ret_block);
+    return result;
+}
+
+int trace_spans_scan(const struct trace *trace, uint32_t block, uint32_t columns, struct span_block *ret_block,
+                     struct error *err)
+{
+    struct decoded *decoded;
+    if (block >= trace->blocks[FAMILY_SPANS].count)
+        return error_set(err, -EINVAL, "trace: there is no block %u of spans", block);
+    struct block *source = trace->blocks[FAMILY_SPANS].items[block];
+    int result = 0;
+    if (!block_cache_find(trace->cache, source, columns, &decoded))
+        result = trace_block_decode(trace, source, columns, &decoded, err);
+    if (result == 0)
+        spans_show(trace, block, decoded, ret_block);
+    return result;
 }
 
 int trace_spans_get(const struct trace *trace, uint32_t block, struct span_block *ret_block, struct error *err)

@@ -120,6 +120,9 @@ int trace_spans_get(const struct trace *trace, uint32_t block, struct span_block
  * the bulk of many traces: who doesn't look at them saves their decoding. */
 int trace_spans_get_columns(const struct trace *trace, uint32_t block, uint32_t columns, struct span_block *ret_block,
                             struct error *err);
+/* The same for who reads everything once: what isn't in the cache doesn't enter it. */
+int trace_spans_scan(const struct trace *trace, uint32_t block, uint32_t columns, struct span_block *ret_block,
+                     struct error *err);
 void trace_spans_put(const struct trace *trace, struct span_block *block);
 int trace_samples_get(const struct trace *trace, uint32_t block, struct sample_block *ret_block, struct error *err);
 void trace_samples_put(const struct trace *trace, struct sample_block *block);

@@ -156,7 +156,7 @@ static double filtered_sum(struct trace *trace)
         struct span_block block;
         uint32_t columns = SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END) |
                            SPAN_COLUMN_BIT(SPAN_COLUMN_NAME) | SPAN_COLUMN_BIT(SPAN_COLUMN_KIND);
-        check(trace_spans_get_columns(trace, i, columns, &block, &err), "get");
+        check(trace_spans_scan(trace, i, columns, &block, &err), "get");
         for (uint32_t row = 0; row < block.info.count; row++)
             total_ns += filter_match_span(match, &block, row) ? block.end_ns[row] - block.begin_ns[row] : 0;
         trace_spans_put(trace, &block);

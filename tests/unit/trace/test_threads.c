@@ -104,7 +104,7 @@ static void test_the_cache_keeps_its_bound_and_what_is_held(void **state)
     struct block_cache *cache;
     struct block *blocks[8];
     struct decoded *held, *decoded, *again;
-    assert_int_equal(block_cache_create(3 * 16000, &cache), 0); /* room for three blocks */
+    assert_int_equal(block_cache_create(3 * 17000, &cache), 0); /* room for three blocks */
     for (int i = 0; i < 8; i++)
         blocks[i] = make_block(1000);
     assert_int_equal(block_cache_get(cache, blocks[0], 3, decode_whole, NULL, &held, NULL), 0);

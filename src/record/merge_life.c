@@ -272,8 +272,9 @@ static int on_process_exec(struct merge *merge, const struct merge_stream *strea
     int64_t time_ns = merge_time_raw(merge, record->time_ns);
     struct image *old = image_find(life, record->pid, time_ns);
     uint32_t index;
-    if (old && (old->flags & WIRE_PROCESS_ROOT) && !old->executed) {
-        /* Before its first exec the root was us, waiting to become the target: no image of its own. */
+    if (old && !old->executed && ((old->flags & WIRE_PROCESS_ROOT) || (record->flags & WIRE_PROCESS_ATTACHED))) {
+        /* Before its first exec the root was us, waiting to become the target: no image of its own. And a process that was
+         * attached to is only told here what it runs. */
         old->executed = true;
         old->start_ns = time_ns;
         index = (uint32_t)(old - life->images);

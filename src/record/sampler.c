@@ -6,9 +6,11 @@
  */
 #include "sampler.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "record_order.h"
 #include "sample_jobs.h"
 #include "sampler_report.h"
@@ -24,6 +26,7 @@ enum {
     ORDER_NS = 5000000,      /* the youngest records wait so long */
     PACK_AFTER_NS = 50000000, /* a stack copy that has waited so long at the next round goes to disk */
     END_WAIT_NS = 1000000000,
+    THREADS_A_READING = 32,
     COPY_LIMIT = 256 << 20,  /* of files that would be out of reach after the run */
 };
 
@@ -91,85 +94,97 @@ int sampler_follow_target(struct sampler *sampler, pid_t pid, struct error *err)
 
 /* Threads that a followed thread has made are followed already: their FORK record says so. */
 struct known_threads {
-    pid_t *tids;
-    size_t count;
+    struct map tids;
 };
 
 static bool is_known(const struct known_threads *known, pid_t tid)
 {
-    for (size_t i = 0; i < known->count; i++)
-        if (known->tids[i] == tid)
-            return true;
-    return false;
+    uint64_t unused;
+    return map_get(&known->tids, (uint32_t)tid, &unused);
 }
 
-/* Opens events on the threads not followed yet. Returns how many there were, or -errno. */
-static int attach_threads(struct sampler *sampler, pid_t pid, struct known_threads *known, struct error *err)
+static int know(struct known_threads *known, pid_t tid)
+{
+    return map_set(&known->tids, (uint32_t)tid, 0);
+}
+
+static int handle_record(void *context, const struct event_record *event);
+
+struct fork_watch {
+    struct sampler *sampler;
+    struct known_threads *known;
+};
+
+static int watch_fork(void *context, const struct event_record *event)
+{
+    struct fork_watch *watch = context;
+    if (event->record.type == PERF_RECORD_FORK && !is_known(watch->known, (pid_t)event->record.tid) &&
+        know(watch->known, (pid_t)event->record.tid) < 0)
+        return -ENOMEM;
+    return handle_record(watch->sampler, event);
+}
+
+/* The threads there are now, in memory of the caller's; their number, or -errno. */
+static int list_threads(pid_t pid, pid_t **ret_tids, struct error *err)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *directory = opendir(path);
     if (!directory)
         return error_set_errno(err, -errno, "cannot list the threads of process %d", (int)pid);
-    int added = 0, r = 0;
-    for (struct dirent *entry; r >= 0 && (entry = readdir(directory));) {
+    size_t count = 0, capacity = 0;
+    int r = 0;
+    for (struct dirent *entry; r == 0 && (entry = readdir(directory));) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (tid <= 0 || is_known(known, tid))
-            continue;
-        pid_t *grown = realloc(known->tids, (known->count + 1) * sizeof(*grown));
-        if (!grown) {
+        pid_t *grown = tid > 0 ? array_reserve(*ret_tids, &capacity, count + 1, sizeof(*grown)) : *ret_tids;
+        if (tid > 0 && !grown)
             r = error_set(err, -ENOMEM, "sampling: out of memory");
-            break;
-        }
-        known->tids = grown;
-        known->tids[known->count++] = tid;
-        r = event_set_add_task(sampler->events, tid, err);
-        if (r == -ESRCH)
-            r = 0;
-        else
-            added++;
+        else if (tid > 0)
+            (*ret_tids = grown)[count++] = tid;
     }
     closedir(directory);
-    return r < 0 ? r : added;
+    return r < 0 ? r : (int)count;
 }
 
-struct fork_watch {
-    struct sampler *sampler;
-    struct known_threads *known;
-    int failed;
-};
-
-static int handle_record(void *context, const struct event_record *event);
-
-static int watch_fork(void *context, const struct event_record *event)
+/*
+ * Opens events on the threads not followed yet. Returns how many there were, or -errno. A thread on the list that a
+ * followed one has made had its FORK record written before it was on the list: reading behind the listing finds it.
+ */
+static int attach_threads(struct sampler *sampler, pid_t pid, struct fork_watch *watch, struct error *err)
 {
-    struct fork_watch *watch = context;
-    if (event->record.type == PERF_RECORD_FORK && !is_known(watch->known, (pid_t)event->record.tid)) {
-        pid_t *grown = realloc(watch->known->tids, (watch->known->count + 1) * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        watch->known->tids = grown;
-        watch->known->tids[watch->known->count++] = (pid_t)event->record.tid;
+    CLEANUP(freep) pid_t *tids = NULL;
+    int count = list_threads(pid, &tids, err), added = 0;
+    int r = count < 0 ? count : event_set_read(sampler->events, watch_fork, watch);
+    for (int i = 0; i < count && r == 0; i++) {
+        if (is_known(watch->known, tids[i]))
+            continue;
+        r = know(watch->known, tids[i]);
+        if (r == 0)
+            r = event_set_add_task(sampler->events, tids[i], err);
+        added += r == 0;
+        if (r == -ESRCH)
+            r = 0;
+        /* The first threads' rings fill while the last ones' events are opened. */
+        if (r == 0 && added % THREADS_A_READING == 0)
+            r = event_set_read(sampler->events, watch_fork, watch);
     }
-    return handle_record(watch->sampler, event);
+    return r < 0 ? r : added;
 }
 
 int sampler_attach(struct sampler *sampler, pid_t pid, struct error *err)
 {
     struct known_threads known = {0};
-    struct fork_watch watch = {sampler, &known, 0};
+    struct fork_watch watch = {sampler, &known};
+    int64_t since_ns = clock_raw_ns();
     int r = 1;
     sampler->target = pid;
     /* Until a look at the threads finds no new one; those that come later are made by threads that are followed. */
-    for (int attempt = 0; attempt < 100 && r > 0; attempt++) {
-        r = event_set_read(sampler->events, watch_fork, &watch);
-        if (r == 0)
-            r = attach_threads(sampler, pid, &known, err);
-    }
-    free(known.tids);
+    for (int attempt = 0; attempt < 100 && r > 0; attempt++)
+        r = attach_threads(sampler, pid, &watch, err);
+    map_finish(&known.tids);
     if (r < 0)
         return r;
-    return task_table_add_running(sampler->tasks, pid, clock_raw_ns(), err);
+    return task_table_add_running(sampler->tasks, pid, since_ns, err);
 }
 
 int sampler_set_enabled(struct sampler *sampler, bool enabled)

@@ -5,6 +5,7 @@
  */
 #include "tasks.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "task_notes.h"
@@ -146,17 +147,18 @@ int task_table_add_root(struct task_table *table, pid_t pid, int64_t time_ns)
     return 0;
 }
 
-static void add_running_thread(struct task_table *table, struct task_process *process, pid_t tid, int64_t time_ns)
+static void add_running_thread(struct task_table *table, struct task_process *process, pid_t tid, int64_t since_ns)
 {
-    struct task_thread *thread = find_thread(table, tid) ? NULL : new_thread(table, process, tid, time_ns);
+    /* Born now, as a fork of before that is still to be read may be its own; noted as there from the beginning. */
+    struct task_thread *thread = find_thread(table, tid) ? NULL : new_thread(table, process, tid, clock_raw_ns());
     if (!thread)
         return;
-    task_note_thread(table->recording, process->pid, tid, WIRE_PROCESS_ATTACHED, time_ns);
+    task_note_thread(table->recording, process->pid, tid, WIRE_PROCESS_ATTACHED, since_ns);
     if (task_read_comm(process->pid, tid, thread->name, sizeof(thread->name)) == 0)
-        task_note_name(table->recording, process->pid, tid, thread->name, time_ns);
+        task_note_name(table->recording, process->pid, tid, thread->name, since_ns);
 }
 
-int task_table_add_running(struct task_table *table, pid_t pid, int64_t time_ns, struct error *err)
+int task_table_add_running(struct task_table *table, pid_t pid, int64_t since_ns, struct error *err)
 {
     struct task_process *process = find_process(table, pid);
     char path[64], executable[4096];
@@ -168,9 +170,9 @@ int task_table_add_running(struct task_table *table, pid_t pid, int64_t time_ns,
         if (r < 0)
             return r;
         task_read_executable(pid, executable, sizeof(executable));
-        task_note_process(table->recording, pid, task_read_parent(pid), WIRE_PROCESS_ATTACHED, time_ns, "");
-        task_note_exec(table->recording, pid, executable, WIRE_PROCESS_ATTACHED, time_ns);
-        module_log_map_all(table->modules, table->recording, process->map, pid, time_ns);
+        task_note_process(table->recording, pid, task_read_parent(pid), WIRE_PROCESS_ATTACHED, since_ns, "");
+        task_note_exec(table->recording, pid, executable, WIRE_PROCESS_ATTACHED, since_ns);
+        module_log_map_all(table->modules, table->recording, process->map, pid, since_ns);
     }
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *directory = opendir(path);
@@ -178,7 +180,7 @@ int task_table_add_running(struct task_table *table, pid_t pid, int64_t time_ns,
         return error_set_errno(err, -errno, "cannot list the threads of process %d", (int)pid);
     for (struct dirent *entry; (entry = readdir(directory));)
         if (entry->d_name[0] != '.')
-            add_running_thread(table, process, (pid_t)strtol(entry->d_name, NULL, 10), time_ns);
+            add_running_thread(table, process, (pid_t)strtol(entry->d_name, NULL, 10), since_ns);
     closedir(directory);
     return 0;
 }
@@ -349,9 +351,9 @@ void task_table_switch(struct task_table *table, const struct perf_record *recor
     if (!sched_in(&thread->sched, time_ns, (uint16_t)record->cpu, &span))
         return;
     struct recording_counts *counts = &table->recording->counts;
-    counts->switches_seen++;
     if (span.end_ns < table->recording->window_begin_ns || span.begin_ns > table->recording->window_end_ns)
         return;
+    counts->switches_seen++;
     uint64_t failed = 0;
     task_note_off_cpu(table->recording, thread->pid, thread->tid, &span, &failed);
     counts->switches_kept += !failed;
@@ -388,7 +390,8 @@ static void end_waiting(struct task_table *table, struct task_thread *thread, in
     struct sched_thread copy = thread->sched;
     struct sched_span span;
     uint64_t failed = 0;
-    if (copy.state != SCHED_OFF_CPU || !sched_in(&copy, time_ns, copy.cpu, &span))
+    if (copy.state != SCHED_OFF_CPU || !sched_in(&copy, time_ns, copy.cpu, &span) ||
+        span.begin_ns > table->recording->window_end_ns)
         return;
     table->recording->counts.switches_seen++;
     task_note_off_cpu(table->recording, thread->pid, thread->tid, &span, &failed);

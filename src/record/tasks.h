@@ -43,7 +43,8 @@ DEFINE_CLEANUP(struct task_table *, task_table_destroy)
 
 /* The target, or a process that is attached to with all its threads, names and mappings. */
 int task_table_add_root(struct task_table *table, pid_t pid, int64_t time_ns);
-int task_table_add_running(struct task_table *table, pid_t pid, int64_t time_ns, struct error *err);
+/* since_ns: from when on its records may come, before the first event was opened. */
+int task_table_add_running(struct task_table *table, pid_t pid, int64_t since_ns, struct error *err);
 /* Found, or made when its first record was lost. NULL when out of memory. */
 struct task_process *task_table_process(struct task_table *table, pid_t pid, int64_t time_ns);
 struct task_thread *task_table_thread(struct task_table *table, pid_t pid, pid_t tid, int64_t time_ns);

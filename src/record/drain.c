@@ -16,8 +16,6 @@
 
 struct drain_process {
     uint64_t key;
-    struct wire_process *map;
-    size_t size;
     int32_t pid;          /* in our namespace; 0 = not found: it was gone already */
     uint64_t start_ticks;
     bool dead;
@@ -66,8 +64,6 @@ void drain_destroy(struct drain *drain)
         return;
     for (size_t i = 0; i < drain->chunk_count; i++)
         munmap(drain->chunks[i].map, drain->chunks[i].size);
-    for (size_t i = 0; i < drain->process_count; i++)
-        munmap(drain->processes[i].map, drain->processes[i].size);
     free(drain->chunks);
     free(drain->processes);
     map_finish(&drain->known);
@@ -91,22 +87,22 @@ static int process_add(struct drain *drain, const struct target_name *name, cons
     if (!processes)
         return -ENOMEM;
     drain->processes = processes;
-    struct drain_process process = {.key = name->key};
-    int code = target_file_map(drain->directory_fd, file, sizeof(struct wire_process), true, (void **)&process.map, &process.size);
+    struct wire_process *map;
+    size_t size;
+    int code = target_file_map(drain->directory_fd, file, sizeof *map, true, (void **)&map, &size);
     if (code)
         return code;
-    if (!target_process_valid(process.map, process.size)) {
-        bool unfinished = process.map->magic == 0;
-        munmap(process.map, process.size);
-        return unfinished ? -ENODATA : -EINVAL;
+    code = target_process_valid(map, size) ? 0 : map->magic == 0 ? -ENODATA : -EINVAL;
+    if (code == 0) {
+        struct drain_process process = {.key = name->key, .pid = target_outer_pid(map)};
+        if (process.pid != map->pid)
+            map->outer_pid = process.pid;
+        process.start_ticks = process.pid ? process_start_ticks(process.pid) : 0;
+        process.dead = process.start_ticks == 0;
+        processes[drain->process_count++] = process;
     }
-    process.pid = target_outer_pid(process.map);
-    if (process.pid != process.map->pid)
-        process.map->outer_pid = process.pid;
-    process.start_ticks = process.pid ? process_start_ticks(process.pid) : 0;
-    process.dead = process.start_ticks == 0;
-    processes[drain->process_count++] = process;
-    return 0;
+    munmap(map, size); /* a build has more processes than we may have mappings */
+    return code;
 }
 
 static int chunk_add(struct drain *drain, const struct target_name *name, const char *file)

@@ -32,8 +32,9 @@ int64_t clock_line_at(const struct clock_line *line, uint64_t ticks);
 struct merge_process {
     uint64_t key;
     int32_t pid;              /* in the recorder's namespace */
-    const struct wire_process *map;
+    const struct wire_process *map; /* the file: a copy if it is small, as mappings are limited in number */
     size_t size;
+    bool mapped;
     struct clock_line line;
     bool line_tried;
     uint64_t untimed;         /* times that could not be placed */

@@ -17,6 +17,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define SMALL_LOG 65536u
+
 static const struct merge_handler *handler_find(const struct merge *merge, uint16_t kind, enum merge_pass pass)
 {
     return kind < 256 ? merge->handlers[pass][kind] : NULL;
@@ -227,6 +229,22 @@ static int log_record(struct merge *merge, struct merge_process *process, const 
     return handler ? handler->handle(merge, &stream, record) : 0;
 }
 
+/* Puts a copy of what is used of a small file in the place of its mapping. */
+static bool process_copy(void **map, size_t *size)
+{
+    const struct wire_process *header = *map;
+    uint64_t used = header->log_offset + __atomic_load_n(&header->log_reserved, __ATOMIC_ACQUIRE);
+    used = used < *size ? used : *size;
+    void *copy = used >= sizeof *header && used <= SMALL_LOG ? malloc(used) : NULL;
+    if (!copy)
+        return false;
+    memcpy(copy, *map, used);
+    munmap(*map, *size);
+    *map = copy;
+    *size = used;
+    return true;
+}
+
 static int process_open(struct merge *merge, const struct target_name *name, const char *file)
 {
     struct merge_process *processes =
@@ -246,11 +264,14 @@ static int process_open(struct merge *merge, const struct target_name *name, con
         trace_builder_add_ledger(merge->builder, "process files", 1, 0, 1, "damaged, or of another format");
         return 0;
     }
+    bool mapped = !process_copy(&map, &size);
+    header = map;
     processes[merge->process_count++] = (struct merge_process){
         .key = name->key,
         .pid = header->outer_pid ? header->outer_pid : header->pid,
         .map = header,
         .size = size,
+        .mapped = mapped,
         .process = PROCESS_NONE,
     };
     return 0;
@@ -296,7 +317,10 @@ int merge_sources_open(struct merge *merge, struct error *err)
 void merge_sources_close(struct merge *merge)
 {
     for (size_t i = 0; i < merge->process_count; i++) {
-        munmap((void *)(uintptr_t)merge->processes[i].map, merge->processes[i].size);
+        if (merge->processes[i].mapped)
+            munmap((void *)(uintptr_t)merge->processes[i].map, merge->processes[i].size);
+        else
+            free((void *)(uintptr_t)merge->processes[i].map);
         map_finish(&merge->processes[i].strings);
         map_finish(&merge->processes[i].threads);
     }

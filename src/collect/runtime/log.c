@@ -8,7 +8,7 @@
 
 #include <linux/mman.h>
 
-#define LOG_STEP (256u << 10)       /* the file grows by this */
+#define LOG_STEP (128u << 10)       /* the file grows by this */
 #define TEXT_MAX 60000u
 #define LEVELS 8                    /* level k has 4096 << 2k slots: 4096 to 67 million */
 #define PROBES 16

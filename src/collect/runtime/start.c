@@ -171,7 +171,7 @@ static bool process_make(void)
     char name[64];
     rt_name_process(name);
     struct rt_file file;
-    uint64_t file_bytes = 64u << 10, map_bytes = log_map_bytes();
+    uint64_t file_bytes = 16u << 10, map_bytes = log_map_bytes();
     if (rt_file_create(name, file_bytes, map_bytes, false, &file))
         return false;
     struct wire_process *process = file.map;

@@ -265,3 +265,19 @@ def test_a_file_that_is_no_trace_is_refused_with_its_name(hprofiler, tmp_path):
         more = ["select 1"] if command[0] == "query" else []
         done = run(hprofiler, command[0], tmp_path / "x.json", *more, *command[1:], cwd=tmp_path)
         assert done.returncode == 1 and "x.json" in done.stderr and not done.stdout
+
+
+def test_no_progress_bar_for_what_is_quick_or_not_on_a_terminal(hprofiler, recorded, work):
+    import pty
+    trace = recorded[2]
+    parent, child = pty.openpty()
+    done = run(hprofiler, "summary", trace, cwd=work, capture_output=False, stdout=subprocess.PIPE, stderr=child)
+    os.set_blocking(parent, False)
+    os.close(child)
+    try:
+        shown = os.read(parent, 4096)
+    except (BlockingIOError, OSError):
+        shown = b""
+    os.close(parent)
+    assert done.returncode == 0 and shown == b""
+    assert "\r" not in run(hprofiler, "export", trace, "--to", "chrome", "-o", "again.json", cwd=work).stderr

@@ -19,9 +19,8 @@ void drain_destroy(struct drain *drain);
 DEFINE_CLEANUP(struct drain *, drain_destroy)
 
 enum drain_how {
-    DRAIN_FULL,    /* only chunks whose writer is through with them */
-    DRAIN_PARTIAL, /* also what is published in the others: live views */
-    DRAIN_FINAL,   /* the same, after looking anew who is alive; files of the dead are removed */
+    DRAIN_FULL,  /* only chunks whose writer is through with them */
+    DRAIN_FINAL, /* also what is published in the others, after looking anew who is alive; files of the dead are removed */
 };
 /* One round. Returns the bytes of records packed, or -errno of a failing spool. */
 int64_t drain_round(struct drain *drain, enum drain_how how);

@@ -68,10 +68,11 @@ void rt_clock_choose(const struct wire_session *session)
 
 void rt_calibrate(void)
 {
-    uint64_t now = rt_clock();
-    if (rt.calibrated_at && now - rt.calibrated_at < rt.ticks_per_ms * 200)
+    uint64_t now = rt_clock(), last = rt_load(&rt.calibrated_at);
+    if (last && now - last < rt.ticks_per_ms * 200)
         return;
-    rt.calibrated_at = now;
+    if (!__atomic_compare_exchange_n(&rt.calibrated_at, &last, now, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return; /* another thread does it */
     struct wire_calibration record = {.header = {.kind = WIRE_CALIBRATION, .words = sizeof record / 8}};
     if (rt.ticks)
         record.spread = measure(&record.ticks, &record.raw_ns);

@@ -141,7 +141,7 @@ int prctl(int option, ...)
     unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long);
     unsigned long c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
     va_end(list);
-    if (option == PR_SET_SECCOMP)
+    if (option == PR_SET_SECCOMP && (a == SECCOMP_MODE_STRICT || b)) /* without a filter it only asks what the kernel can */
         rt_store(&rt.no_new_files, a == SECCOMP_MODE_STRICT ? 2u : 1u);
     if (!real_prctl)
         find(&real_prctl, "prctl");
@@ -149,12 +149,16 @@ int prctl(int option, ...)
 }
 
 /* Both from the assembly below, which keeps the arguments of syscall(). */
-void rt_seccomp_seen(void) __attribute__((visibility("hidden"), used));
+void rt_seccomp_seen(long number, unsigned long operation, unsigned long flags, const void *filter)
+    __attribute__((visibility("hidden"), used));
 void rt_find_syscall(void) __attribute__((visibility("hidden"), used));
 
-void rt_seccomp_seen(void)
+void rt_seccomp_seen(long number, unsigned long operation, unsigned long flags, const void *filter)
 {
-    rt_store(&rt.no_new_files, 1u);
+    if (operation == SECCOMP_SET_MODE_STRICT)
+        rt_store(&rt.no_new_files, 2u);
+    else if (operation == SECCOMP_SET_MODE_FILTER && filter)
+        rt_store(&rt.no_new_files, 1u);
 }
 
 void rt_find_syscall(void)

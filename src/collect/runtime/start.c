@@ -266,7 +266,7 @@ __attribute__((destructor)) static void runtime_end(void)
     if (rt_load(&rt.state) != RT_READY || (rt.canary && *rt.canary == 0))
         return;
     rt_sampler_maps();
-    rt.calibrated_at = 0;
+    rt_store(&rt.calibrated_at, 0ull);
     rt_calibrate();
     rt_store(&rt.process->ended, 1u);
 }

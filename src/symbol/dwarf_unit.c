@@ -5,32 +5,26 @@
 #ifdef HP_HAVE_ELFUTILS
 
 #include "base/array.h"
+#include "dwarf_entries.h"
 
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 
-#define DEPTH_MAXIMUM 256
+#define DEPTH_MAXIMUM 512
 #define SCOPE_MAXIMUM (8u << 20)
 
 struct unit_walk {
     struct dwarf_unit *unit;
-    bool methods_in_types; /* Rust puts functions with code inside of types */
+    struct dwarf_entries entries;
+    struct cursor cursor;
 };
 
-static int walk_children(struct unit_walk *walk, Dwarf_Die *parent_die, uint32_t parent, unsigned depth);
+static int walk_children(struct unit_walk *walk, uint32_t parent, bool inside, unsigned depth);
 
-static uint32_t attribute_number(Dwarf_Die *die, unsigned name)
+static int scope_add(struct unit_walk *walk, const struct dwarf_entry *entry, uint32_t parent)
 {
-    Dwarf_Attribute attribute;
-    Dwarf_Word value;
-    if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0 || value > UINT32_MAX)
-        return 0;
-    return (uint32_t)value;
-}
-
-static int scope_add(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t parent)
-{
+    struct dwarf_unit *unit = walk->unit;
     if (unit->scope_count >= SCOPE_MAXIMUM)
         return -EFBIG;
     struct dwarf_scope *moved = array_reserve(unit->scopes, &unit->scope_capacity, unit->scope_count + 1, sizeof *moved);
@@ -38,35 +32,45 @@ static int scope_add(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t parent)
         return -ENOMEM;
     unit->scopes = moved;
     unit->scopes[unit->scope_count++] = (struct dwarf_scope){
-        .die = dwarf_dieoffset(die),
+        .die = dwarf_entry_offset(&walk->entries, entry),
         .parent = parent,
         .depth = parent == SCOPE_NONE ? 0 : unit->scopes[parent].depth + 1,
-        .call_file = parent == SCOPE_NONE ? 0 : attribute_number(die, DW_AT_call_file),
-        .call_line = parent == SCOPE_NONE ? 0 : attribute_number(die, DW_AT_call_line),
+        .call_file = entry->call_file,
+        .call_line = entry->call_line,
     };
     return 0;
 }
 
-/* Adds the scope's ranges; *ret_count tells how many (0: it has no code of its own). */
-static int ranges_add(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t scope, size_t *ret_count)
+static int range_add(struct dwarf_unit *unit, uint64_t low, uint64_t high, uint32_t scope)
 {
+    if (high <= low || low == 0) /* dropped by the linker */
+        return 0;
+    if (unit->range_count >= SCOPE_MAXIMUM)
+        return -EFBIG;
+    struct dwarf_scope_range *moved = array_reserve(unit->ranges, &unit->range_capacity, unit->range_count + 1, sizeof *moved);
+    if (!moved)
+        return -ENOMEM;
+    unit->ranges = moved;
+    unit->ranges[unit->range_count++] = (struct dwarf_scope_range){low, high, scope};
+    return 0;
+}
+
+/* Adds the entry's ranges, which will belong to the next scope; none: it has no code of its own. */
+static int ranges_add(struct unit_walk *walk, const struct dwarf_entry *entry)
+{
+    uint32_t scope = (uint32_t)walk->unit->scope_count;
+    if (!entry->has_ranges && !(entry->has_low && entry->has_high))
+        return 0;
+    if (!entry->has_ranges && !entry->low_is_indexed)
+        return range_add(walk->unit, entry->low, entry->high_is_address ? entry->high : entry->low + entry->high, scope);
+    /* Lists and indexed addresses have more forms than are worth repeating here. */
+    Dwarf_Die die = dwarf_entry_die(&walk->entries, entry);
     Dwarf_Addr base, low, high;
     ptrdiff_t position = 0;
-    *ret_count = 0;
-    while ((position = dwarf_ranges(die, position, &base, &low, &high)) > 0) {
-        if (high <= low || low == 0) /* dropped by the linker */
-            continue;
-        if (unit->range_count >= SCOPE_MAXIMUM)
-            return -EFBIG;
-        struct dwarf_scope_range *moved =
-            array_reserve(unit->ranges, &unit->range_capacity, unit->range_count + 1, sizeof *moved);
-        if (!moved)
-            return -ENOMEM;
-        unit->ranges = moved;
-        unit->ranges[unit->range_count++] = (struct dwarf_scope_range){low, high, scope};
-        ++*ret_count;
-    }
-    return 0;
+    int rc = 0;
+    while (rc == 0 && (position = dwarf_ranges(&die, position, &base, &low, &high)) > 0)
+        rc = range_add(walk->unit, low, high, scope);
+    return rc;
 }
 
 static int functions_add(struct dwarf_unit *unit, size_t first_range, size_t own_count)
@@ -84,17 +88,28 @@ static int functions_add(struct dwarf_unit *unit, size_t first_range, size_t own
     return 0;
 }
 
-static int walk_scope(struct unit_walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth)
+static int skip_children(struct unit_walk *walk, const struct dwarf_entry *entry, unsigned depth)
+{
+    if (!entry->sibling)
+        return walk_children(walk, SCOPE_NONE, false, depth + 1);
+    walk->cursor.at = entry->sibling;
+    return 0;
+}
+
+static int walk_scope(struct unit_walk *walk, const struct dwarf_entry *entry, uint32_t parent, unsigned depth)
 {
     struct dwarf_unit *unit = walk->unit;
-    size_t first_range = unit->range_count, own_count;
-    uint32_t scope = (uint32_t)unit->scope_count;
-    int rc = ranges_add(unit, die, scope, &own_count);
-    if (rc < 0 || own_count == 0) /* a declaration, an abstract function, or a call whose code vanished */
+    size_t first_range = unit->range_count;
+    int rc = ranges_add(walk, entry);
+    size_t own_count = unit->range_count - first_range;
+    if (rc < 0)
         return rc;
-    rc = scope_add(unit, die, parent);
-    if (rc == 0)
-        rc = walk_children(walk, die, scope, depth + 1);
+    if (own_count == 0) /* a declaration, an abstract function, or a call whose code vanished */
+        return entry->abbreviation->has_children ? skip_children(walk, entry, depth) : 0;
+    uint32_t scope = (uint32_t)unit->scope_count;
+    rc = scope_add(walk, entry, parent);
+    if (rc == 0 && entry->abbreviation->has_children)
+        rc = walk_children(walk, scope, true, depth + 1);
     if (rc == 0 && parent == SCOPE_NONE)
         rc = functions_add(unit, first_range, own_count);
     return rc;
@@ -104,41 +119,65 @@ static int walk_scope(struct unit_walk *walk, Dwarf_Die *die, uint32_t parent, u
  * A function defined inside another one is met while the outer's slice is open, so its ranges lie in that slice too: harmless,
  * as depth decides, but it starts a nesting of its own.
  */
-static int walk_child(struct unit_walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth)
+static int walk_child(struct unit_walk *walk, const struct dwarf_entry *entry, uint32_t parent, bool inside, unsigned depth)
 {
-    switch (dwarf_tag(die)) {
+    bool has_children = entry->abbreviation->has_children;
+    switch (entry->abbreviation->tag) {
     case DW_TAG_subprogram:
-        return walk_scope(walk, die, SCOPE_NONE, depth);
+        return walk_scope(walk, entry, SCOPE_NONE, depth);
     case DW_TAG_inlined_subroutine:
-        return parent == SCOPE_NONE ? 0 : walk_scope(walk, die, parent, depth);
+        if (inside && parent != SCOPE_NONE)
+            return walk_scope(walk, entry, parent, depth);
+        break;
     case DW_TAG_lexical_block:
     case DW_TAG_try_block:
     case DW_TAG_catch_block:
     case DW_TAG_with_stmt:
-        return walk_children(walk, die, parent, depth + 1);
+        return has_children ? walk_children(walk, parent, inside, depth + 1) : 0;
     case DW_TAG_namespace:
     case DW_TAG_module:
-        return walk_children(walk, die, SCOPE_NONE, depth + 1);
-    case DW_TAG_structure_type:
+    case DW_TAG_structure_type: /* Rust puts functions with code inside of types */
     case DW_TAG_class_type:
     case DW_TAG_union_type:
     case DW_TAG_enumeration_type:
-        return walk->methods_in_types ? walk_children(walk, die, SCOPE_NONE, depth + 1) : 0;
+        return has_children ? walk_children(walk, SCOPE_NONE, false, depth + 1) : 0;
     default:
-        return 0;
+        break;
     }
+    return has_children ? skip_children(walk, entry, depth) : 0;
 }
 
-static int walk_children(struct unit_walk *walk, Dwarf_Die *parent_die, uint32_t parent, unsigned depth)
+/* Reads entries up to the end of the list that the cursor stands in. */
+static int walk_children(struct unit_walk *walk, uint32_t parent, bool inside, unsigned depth)
 {
-    Dwarf_Die child;
-    if (depth > DEPTH_MAXIMUM || dwarf_child(parent_die, &child) != 0)
-        return 0;
-    int rc, more;
-    do {
-        rc = walk_child(walk, &child, parent, depth);
-        more = rc == 0 ? dwarf_siblingof(&child, &child) : 1;
-    } while (more == 0);
+    struct dwarf_entry entry;
+    if (depth > DEPTH_MAXIMUM)
+        return -EINVAL;
+    while (walk->cursor.at < walk->cursor.end) {
+        if (!dwarf_entry_read(&walk->entries, &walk->cursor, &entry))
+            return -EINVAL;
+        if (!entry.abbreviation)
+            return 0;
+        int rc = walk_child(walk, &entry, parent, inside, depth);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int walk_unit(struct dwarf_unit *unit)
+{
+    struct unit_walk walk = {.unit = unit};
+    struct dwarf_entry root;
+    int rc = dwarf_entries_open(&walk.entries, &unit->die);
+    if (rc < 0)
+        return rc;
+    walk.cursor = (struct cursor){.at = walk.entries.begin, .end = walk.entries.end};
+    if (!dwarf_entry_read(&walk.entries, &walk.cursor, &root) || !root.abbreviation)
+        rc = -EINVAL;
+    else if (root.abbreviation->has_children)
+        rc = walk_children(&walk, SCOPE_NONE, false, 0);
+    dwarf_entries_close(&walk.entries);
     return rc;
 }
 
@@ -154,15 +193,12 @@ int dwarf_unit_read(struct dwarf_unit *unit)
 {
     if (unit->is_read)
         return unit->is_read < 0 ? unit->is_read : 0;
-    int language = dwarf_srclang(&unit->die);
-    struct unit_walk walk = {.unit = unit,
-                             .methods_in_types = language != DW_LANG_C_plus_plus && language != DW_LANG_C_plus_plus_11 &&
-                                                 language != DW_LANG_C_plus_plus_14 && language != DW_LANG_C_plus_plus_03};
-    int rc = walk_children(&walk, &unit->die, SCOPE_NONE, 0);
+    int rc = walk_unit(unit);
     if (unit->function_count)
         qsort(unit->functions, unit->function_count, sizeof *unit->functions, function_compare);
-    unit->is_read = rc < 0 ? rc : 1;
-    return rc;
+    /* What was read before the damage holds. */
+    unit->is_read = rc == -ENOMEM ? rc : 1;
+    return unit->is_read < 0 ? rc : 0;
 }
 
 void dwarf_unit_finish(struct dwarf_unit *unit)

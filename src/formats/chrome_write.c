@@ -63,7 +63,7 @@ static void write_metadata_event(struct chrome_writer *writer, const char *name,
     chrome_event(writer);
     JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"M\",\"name\":");
     json_out_string(&writer->out, name);
-    JSON_OUT_LITERAL(&writer->out, ",\"pid\":");
+    JSON_OUT_LITERAL(&writer->out, ",\"cat\":\"__metadata\",\"ts\":0,\"pid\":");
     json_out_u64(&writer->out, pid);
     if (tid) {
         JSON_OUT_LITERAL(&writer->out, ",\"tid\":");

@@ -26,11 +26,9 @@ static int write_instant(struct chrome_writer *writer, const struct instant_bloc
     track_id track = block->info.track;
     chrome_event(writer);
     JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"i\",\"s\":\"t\",\"name\":");
-    bool name_exact = json_out_id(&writer->out, &writer->strings, name), category_exact = true;
-    if (category.index) {
-        JSON_OUT_LITERAL(&writer->out, ",\"cat\":");
-        category_exact = json_out_id(&writer->out, &writer->strings, category);
-    }
+    bool name_exact = json_out_id(&writer->out, &writer->strings, name);
+    JSON_OUT_LITERAL(&writer->out, ",\"cat\":");
+    bool category_exact = json_out_id(&writer->out, &writer->strings, category);
     write_place(writer, chrome_pid(writer, writer->tracks[track.index].process), chrome_tid(writer, track),
                 chrome_time(writer, block->time_ns[row]));
     size_t from = row && block->payload_end ? block->payload_end[row - 1] : 0;
@@ -66,6 +64,7 @@ static void write_counter(struct chrome_writer *writer, track_id id, int64_t tim
         JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"M\",\"name\":\"hprofiler_counter\"");
     if (finite)
         json_out_id(&writer->out, &writer->strings, track->name);
+    JSON_OUT_LITERAL(&writer->out, ",\"cat\":\"\"");
     write_place(writer, chrome_pid(writer, track->process), chrome_tid(writer, id), chrome_time(writer, time_ns));
     JSON_OUT_LITERAL(&writer->out, ",\"args\":{");
     if (finite && track->unit.index)
@@ -148,7 +147,7 @@ static void write_link(struct chrome_writer *writer, uint32_t from, uint32_t to,
     }
     /* Spans without duration enclose nothing: an arrow on one would be an import error. */
     chrome_event(writer);
-    JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"M\",\"name\":\"hprofiler_link\"");
+    JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"M\",\"name\":\"hprofiler_link\",\"cat\":\"\"");
     write_place(writer, writer->places[from].pid, writer->places[from].tid, writer->places[from].ts_ns);
     write_link_args(writer, from, to, kind, confidence);
 }

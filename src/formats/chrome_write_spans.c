@@ -116,7 +116,7 @@ static void remember_place(struct chrome_writer *writer, const struct span_block
         writer->places[ordinal] = (struct chrome_place){
             .ts_ns = chrome_time(writer, begin_ns), .tid = tid,
             .pid = chrome_pid(writer, writer->tracks[block->info.track.index].process),
-            .bindable = end_ns != INT64_MIN && end_ns > begin_ns};
+            .bindable = end_ns == INT64_MIN || end_ns > begin_ns};
     }
 }
 
@@ -135,9 +135,9 @@ static void write_head(struct chrome_writer *writer, bool finished, string_id na
         json_out_bytes(out, writer->strings.text.data + entry->offset, entry->length);
     *ret_name_exact = entry->exact;
     *ret_category_exact = true;
+    JSON_OUT_LITERAL(out, "\",\"cat\":\""); /* readers expect it, empty or not */
     if (category.index) {
         entry = json_strings_get(&writer->strings, category);
-        JSON_OUT_LITERAL(out, "\",\"cat\":\"");
         json_out_bytes(out, writer->strings.text.data + entry->offset, entry->length);
         *ret_category_exact = entry->exact;
     }

@@ -49,7 +49,7 @@ struct chrome_writer {
     struct chrome_place {
         uint64_t ts_ns;
         uint32_t pid, tid;
-        bool bindable;              /* viewers can hang an arrow on it: it has a duration and an end */
+        bool bindable;              /* viewers can hang an arrow on it: it has a duration */
     } *places;                      /* by ordinal; only where there are links */
     uint64_t link_salt;             /* upper bits of flow ids: they stay apart when files are merged */
     uint64_t written_links, written_samples, written_instants, written_counters;

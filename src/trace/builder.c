@@ -239,3 +239,20 @@ int trace_builder_set_metadata(struct trace_builder *builder, const char *key, c
     uint32_t index;
     return add_row(builder, TABLE_METADATA, &entry, &index);
 }
+
+int builder_check_tables(struct trace_builder *builder)
+{
+    uint32_t counts[TABLE_COUNT], strings = string_table_count(builder->strings);
+    for (unsigned table = 0; table < TABLE_COUNT; table++)
+        counts[table] = builder->tables[table].count;
+    for (unsigned table = 0; table < TABLE_COUNT; table++) {
+        int64_t bad = table_first_bad_row((enum table)table, builder->tables[table].rows, counts[table], counts, strings);
+        if (bad >= 0)
+            return builder_fail(builder, -EINVAL, "trace builder: row %lld of %s refers to something that is not there",
+                                (long long)bad, table_schema((enum table)table)->name);
+    }
+    int64_t endless;
+    while ((endless = processes_endless_row(builder->tables[TABLE_PROCESSES].rows, counts[TABLE_PROCESSES])) >= 0)
+        trace_builder_process(builder, (process_id){(uint32_t)endless})->parent = PROCESS_NONE;
+    return endless < -1 ? builder_fail(builder, -ENOMEM, "trace builder: out of memory") : 0;
+}

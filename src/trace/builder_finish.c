@@ -303,7 +303,7 @@ static void lanes_free(struct finish *finish)
 
 int trace_builder_finish(struct trace_builder *builder, struct trace **ret_trace, struct error *err)
 {
-    if (builder_seal_all(builder) < 0)
+    if (builder_seal_all(builder) < 0 || builder_check_tables(builder) < 0)
         return error_set_errno(err, builder->failure, "%s", builder->failure_text);
     CLEANUP(trace_unrefp) struct trace *trace = NULL;
     struct block_cache *cache;

@@ -70,6 +70,8 @@ int builder_fail(struct trace_builder *builder, int code, const char *format, ..
 void *builder_row(struct trace_builder *builder, enum table table, uint32_t index);
 /* Seals one batch of open rows, or all there are. 0 or a failure that sticks. */
 int builder_seal(struct trace_builder *builder, enum family family, track_id track, struct open_rows *open);
+/* Do the small tables' references hold? Processes that are their own ancestors lose their parent. */
+int builder_check_tables(struct trace_builder *builder);
 int builder_seal_all(struct trace_builder *builder);
 /* Keeps a body in memory or puts it into the spill file. Takes bytes in any case. Any thread. */
 int builder_place(struct trace_builder *builder, struct block *block, uint8_t *bytes, uint32_t size);

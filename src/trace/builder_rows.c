@@ -142,7 +142,7 @@ int trace_builder_add_span(struct trace_builder *builder, const struct span *spa
 
 int trace_builder_add_sample(struct trace_builder *builder, track_id track, const struct sample *sample)
 {
-    if (!time_valid(sample->time_ns))
+    if (!time_valid(sample->time_ns) || sample->event >= SAMPLE_EVENT_COUNT)
         return -EINVAL;
     struct open_rows *open;
     int result = 0;

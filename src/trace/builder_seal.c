@@ -65,6 +65,19 @@ static int add_payloads(struct trace_builder *builder, enum family family, const
     return result;
 }
 
+/* What refers to nothing would make a file that no reader accepts: it is the adder's mistake, and said here. */
+static bool references_exist(const struct trace_builder *builder, const struct column_spec *spec, uint32_t count)
+{
+    const uint64_t limit_of[] = {[REFERENCE_STRING] = string_table_count(builder->strings),
+                                 [REFERENCE_STACK] = builder->tables[TABLE_STACKS].count,
+                                 [REFERENCE_SPAN] = builder->next_handle,
+                                 [REFERENCE_GROUP] = builder->tables[TABLE_GROUPS].count};
+    uint32_t bad = 0;
+    for (uint32_t i = 0; spec->reference != REFERENCE_NONE && i < count; i++)
+        bad |= builder->body.values[i] >= limit_of[spec->reference] && builder->body.values[i] != spec->absent;
+    return !bad;
+}
+
 static int encode_rows(struct trace_builder *builder, enum family family, const struct open_rows *open,
                        const uint32_t *order, struct block_info *info)
 {
@@ -78,6 +91,8 @@ static int encode_rows(struct trace_builder *builder, enum family family, const 
         if (column == schema->payload || column == schema->payload_end || is_order || unused)
             continue;
         gather(open->rows + spec->row_offset, schema->row_size, open->count, spec->size, order, body->values);
+        if (!references_exist(builder, spec, open->count))
+            return -EINVAL;
         int result = body_add_values(body, column);
         if (result < 0)
             return result;
@@ -171,8 +186,11 @@ int builder_seal(struct trace_builder *builder, enum family family, track_id tra
         return builder->failure;
     int result = seal_block(builder, family, track, open);
     if (result < 0)
-        return builder_fail(builder, result, result == -ENOMEM ? "trace builder: out of memory for a block"
-                                                               : "trace builder: cannot write the spill file");
+        return builder_fail(builder, result, "trace builder: %s %s",
+                            result == -ENOMEM   ? "out of memory for a block of"
+                            : result == -EINVAL ? "a name or a stack that is not there in"
+                                                : "cannot write the spill file for",
+                            family_schema(family)->name);
     open_reset(builder, family, open);
     return 0;
 }

@@ -75,7 +75,7 @@ static int fill_snapshot(struct trace_builder *builder, struct trace *trace)
 
 int trace_builder_snapshot(struct trace_builder *builder, struct trace **ret_trace, struct error *err)
 {
-    if (builder_seal_all(builder) < 0)
+    if (builder_seal_all(builder) < 0 || builder_check_tables(builder) < 0)
         return error_set_errno(err, builder->failure, "%s", builder->failure_text);
     CLEANUP(trace_unrefp) struct trace *trace = NULL;
     int result = trace_create(builder->cache, &trace);

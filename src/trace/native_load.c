@@ -166,27 +166,6 @@ int native_load_chunk(struct native_reader *reader, const struct chunk_header *h
     }
 }
 
-/* Whoever walks from child to parent process must come to an end. */
-static bool process_parents_end(const struct trace_process *processes, uint32_t count)
-{
-    uint8_t *state = calloc(count ? count : 1, 1); /* 1: on the walk, 2: known to end */
-    if (!state)
-        return false;
-    bool ends = true;
-    for (uint32_t i = 0; i < count && ends; i++) {
-        uint32_t at = i;
-        while (at != ID_NONE && state[at] == 0) {
-            state[at] = 1;
-            at = processes[at].parent.index;
-        }
-        ends = at == ID_NONE || state[at] == 2;
-        for (at = i; ends && at != ID_NONE && state[at] == 1; at = processes[at].parent.index)
-            state[at] = 2;
-    }
-    free(state);
-    return ends;
-}
-
 int native_load_check(struct native_reader *reader, struct error *err)
 {
     uint32_t counts[TABLE_COUNT];
@@ -199,8 +178,11 @@ int native_load_check(struct native_reader *reader, struct error *err)
             return error_set(err, -EBADMSG, "%s: row %lld of table %s refers to something that is not there", reader->path,
                              (long long)bad, table_schema((enum table)table)->name);
     }
-    if (!process_parents_end(reader->tables[TABLE_PROCESSES].rows, counts[TABLE_PROCESSES]))
-        return error_set(err, -EBADMSG, "%s: processes are each other's parents", reader->path);
+    int64_t endless = processes_endless_row(reader->tables[TABLE_PROCESSES].rows, counts[TABLE_PROCESSES]);
+    if (endless >= 0)
+        return error_set(err, -EBADMSG, "%s: row %lld of table processes is its own ancestor", reader->path, (long long)endless);
+    if (endless < -1)
+        return no_memory(reader, err);
     for (unsigned family = 0; family < FAMILY_COUNT; family++) {
         bool per_track = family_schema((enum family)family)->per_track;
         for (uint32_t i = 0; i < reader->blocks[family].count; i++) {

@@ -2,6 +2,7 @@
 /* Schemas of the small tables, and packing, unpacking and checking them by schema. */
 #include "tables.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define FIELD_OF(type, member, reference)                                                                              \
@@ -188,4 +189,25 @@ int64_t table_first_bad_row(enum table table, const void *rows, uint32_t count, 
         }
     }
     return -1;
+}
+
+int64_t processes_endless_row(const struct trace_process *processes, uint32_t count)
+{
+    uint8_t *state = calloc(count ? count : 1, 1); /* 1: on this walk, 2: known to end */
+    if (!state)
+        return -2;
+    int64_t endless = -1;
+    for (uint32_t i = 0; i < count && endless < 0; i++) {
+        uint32_t at = i;
+        while (at < count && state[at] == 0) {
+            state[at] = 1;
+            at = processes[at].parent.index;
+        }
+        if (at < count && state[at] == 1)
+            endless = at;
+        for (at = i; endless < 0 && at < count && state[at] == 1; at = processes[at].parent.index)
+            state[at] = 2;
+    }
+    free(state);
+    return endless;
 }

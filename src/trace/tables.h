@@ -49,5 +49,7 @@ void table_unpack(enum table table, const uint8_t *packed, uint32_t packed_row_s
 /* Checks every reference of every row; counts: of all tables, strings: of the string table. Returns the bad row or -1. */
 int64_t table_first_bad_row(enum table table, const void *rows, uint32_t count, const uint32_t counts[TABLE_COUNT],
                             uint32_t strings);
+/* A row whose parent chain never ends (processes are each other's parents), or -1, or -2 for ENOMEM. */
+int64_t processes_endless_row(const struct trace_process *processes, uint32_t count);
 
 #endif

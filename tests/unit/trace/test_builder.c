@@ -403,6 +403,41 @@ static void test_snapshots_keep_their_ids(void **state)
     trace_unref(finished);
 }
 
+static void test_names_that_are_not_there_fail_the_trace(void **state)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    track_id track = fixture_track(builder, TRACK_KIND_THREAD, "t", 1);
+    struct span span = {.track = track, .name = {99999}, .parent = SPAN_NONE, .stack = STACK_NONE};
+    span_id handle;
+    assert_int_equal(trace_builder_add_span(builder, &span, NULL, &handle), 0);
+    struct trace *trace;
+    struct error err = ERROR_INIT;
+    assert_int_equal(trace_builder_finish(builder, &trace, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "spans"));
+    trace_builder_destroy(builder);
+    builder = fixture_builder(0);
+    track = fixture_track(builder, TRACK_KIND_THREAD, "t", 1);
+    trace_builder_track(builder, track)->process.index = 7;
+    assert_int_equal(trace_builder_finish(builder, &trace, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "row 0 of tracks"));
+    trace_builder_destroy(builder);
+}
+
+static void test_a_process_is_not_its_own_ancestor(void **state)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    struct trace_process process = {.node = {0}, .pid = 43, .rank = -1, .parent = {0}};
+    process_id child;
+    assert_int_equal(trace_builder_add_process(builder, &process, &child), 0);
+    trace_builder_process(builder, (process_id){0})->parent = child;
+    struct trace *trace = fixture_finish(builder);
+    uint32_t count, steps = 0;
+    const struct trace_process *processes = trace_processes(trace, &count);
+    for (uint32_t at = child.index; at != ID_NONE; at = processes[at].parent.index)
+        assert_true(++steps <= 2);
+    trace_unref(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +453,8 @@ int main(void)
         cmocka_unit_test(test_self_time_is_total_minus_children),
         cmocka_unit_test(test_samples_counters_instants_groups),
         cmocka_unit_test(test_snapshots_keep_their_ids),
+        cmocka_unit_test(test_names_that_are_not_there_fail_the_trace),
+        cmocka_unit_test(test_a_process_is_not_its_own_ancestor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

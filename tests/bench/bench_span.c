@@ -131,6 +131,7 @@ static int target_main(const char *mode, uint64_t spans)
         int64_t begin = clock_raw_ns();
         for (uint64_t i = 0; i < spans; i++)
             sum += i * i;
+        (void)sum;
         printf("%lld\n", (long long)(clock_raw_ns() - begin));
         return 0;
     }

@@ -116,7 +116,7 @@ static void test_constraints_change_nothing_but_speed(void **state)
         const char *operator = operators[i % 5];
         long long time_ns = (long long)random_below(&random, 6000000) - 1000000, track = (long long)random_below(&random, 8);
         char fast[256], slow[256];
-        const char *form = "SELECT count(*), sum(%s%s) FROM %s WHERE %s%s %s %lld AND %strack = %lld AND %s%s < %lld";
+        const char *const form = "SELECT count(*), sum(%s%s) FROM %s WHERE %s%s %s %lld AND %strack = %lld AND %s%s < %lld";
         snprintf(fast, sizeof(fast), form, "", table[1], table[0], "", table[1], operator, time_ns, "", track, "", table[1], time_ns + 400000);
         snprintf(slow, sizeof(slow), form, "+", table[1], table[0], "+", table[1], operator, time_ns, "+", track, "+", table[1], time_ns + 400000);
         assert_int_equal(run(big, fast, &err), 0);

@@ -14,6 +14,7 @@ enum {
     NODE_LIMIT = 1 << 19,
     FIRST_SLOTS = 4096,
     NODES_A_RECORD = 2048,
+    LAST_DEPTH = 512,
 };
 
 struct node_slot {
@@ -31,6 +32,10 @@ struct stack_tree {
     size_t fresh_count, fresh_capacity;
     uint32_t fresh_first;
     int64_t fresh_ns; /* when the first of them was seen */
+    /* The stack before, outermost first: the next one mostly begins like it, and need not be looked up so far. */
+    struct stack_place last[LAST_DEPTH];
+    uint32_t last_numbers[LAST_DEPTH];
+    size_t last_count;
 };
 
 int stack_tree_create(size_t node_limit, struct stack_tree **ret_tree)
@@ -101,7 +106,7 @@ static int make_room(struct stack_tree *tree, size_t count)
 {
     if (tree->used + count > tree->limit && tree->used) {
         memset(tree->slots, 0, tree->slot_count * sizeof(*tree->slots));
-        tree->used = 0;
+        tree->used = tree->last_count = 0;
         tree->epochs++;
     }
     while ((tree->used + count) * 2 > tree->slot_count) {
@@ -125,28 +130,59 @@ static int add_fresh(struct stack_tree *tree, uint32_t parent, const struct stac
     return 0;
 }
 
+static bool place_is(const struct stack_place *left, const struct stack_place *right)
+{
+    return left->address == right->address && left->module == right->module && left->period == right->period;
+}
+
+/* How many of the outermost places are those of the stack before. */
+static size_t common_depth(const struct stack_tree *tree, const struct stack_place *places, size_t count)
+{
+    size_t depth = 0;
+    while (depth < count && depth < tree->last_count && place_is(&tree->last[depth], &places[count - 1 - depth]))
+        depth++;
+    return depth;
+}
+
+/* The node of a place under its parent, made if there is none. */
+static int node_of(struct stack_tree *tree, uint32_t parent, const struct stack_place *place, uint32_t *ret_number)
+{
+    struct node_slot *slot = find_slot(tree, parent, place);
+    if (!slot->number) {
+        int r = tree->next_number == UINT32_MAX ? -EOVERFLOW : add_fresh(tree, parent, place);
+        if (r < 0)
+            return r;
+        *slot = (struct node_slot){place->address, parent, place->module, place->period, tree->next_number++};
+        tree->used++;
+        tree->nodes++;
+    }
+    *ret_number = slot->number;
+    return 0;
+}
+
 int stack_tree_intern(struct stack_tree *tree, const struct stack_place *places, size_t count, int64_t time_ns,
                       uint32_t *ret_node)
 {
-    uint32_t parent = 0;
     int r = make_room(tree, count);
     if (r < 0)
         return r;
     if (!tree->fresh_count)
         tree->fresh_ns = time_ns;
-    for (size_t i = count; i-- > 0;) {
-        struct node_slot *slot = find_slot(tree, parent, &places[i]);
-        if (!slot->number) {
-            r = tree->next_number == UINT32_MAX ? -EOVERFLOW : add_fresh(tree, parent, &places[i]);
-            if (r < 0)
-                return r;
-            *slot = (struct node_slot){places[i].address, parent, places[i].module, places[i].period, tree->next_number++};
-            tree->used++;
-            tree->nodes++;
+    size_t depth = common_depth(tree, places, count);
+    uint32_t number = depth ? tree->last_numbers[depth - 1] : 0;
+    tree->last_count = depth;
+    for (; depth < count; depth++) {
+        const struct stack_place *place = &places[count - 1 - depth];
+        r = node_of(tree, number, place, &number);
+        if (r < 0)
+            return r;
+        if (depth < LAST_DEPTH) {
+            tree->last[depth] = *place;
+            tree->last_numbers[depth] = number;
+            tree->last_count = depth + 1;
         }
-        parent = slot->number;
     }
-    *ret_node = parent;
+    *ret_node = number;
     return 0;
 }
 

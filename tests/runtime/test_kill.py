@@ -35,6 +35,15 @@ def descendants(pid):
         return [int(word) for word in file.read().split()]
 
 
+def is_gone(pid):
+    """Dead, if perhaps not waited for."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return b") Z" in file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 class Run:
     def __init__(self, folder, options):
         self.folder = folder
@@ -56,8 +65,7 @@ class Run:
 
     def kill_target(self):
         os.kill(self.target, signal.SIGKILL)
-        wait_for(lambda: not os.path.exists(f"/proc/{self.target}") or b") Z" in open(f"/proc/{self.target}/stat", "rb").read(),
-                 "the target's end")
+        wait_for(lambda: is_gone(self.target), "the target's end")
 
 
 @pytest.mark.parametrize("number", range(KILLS))

@@ -50,7 +50,7 @@ long rt_open_directory(void)
     long fd = sys_call(__NR_openat, SYS_AT_FDCWD, rt.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0)
         return fd;
-    struct stat info;
+    struct stat info = {0};
     long result = file_identity((int)fd, &info);
     uint64_t euid = (uint64_t)sys_call(__NR_geteuid, 0, 0, 0, 0);
     if (result < 0 || !sys_is_type(info.st_mode, SYS_TYPE_DIRECTORY) || info.st_uid != euid || (info.st_mode & 022)) {
@@ -85,7 +85,7 @@ static long file_allocate(int fd, uint64_t bytes)
     if (result != -SYS_E_OPNOTSUPP && result != -SYS_E_NOSYS)
         return result;
     static const char zeros[4096];
-    struct stat info;
+    struct stat info = {0};
     if ((result = file_identity(fd, &info)) < 0)
         return result;
     for (uint64_t at = (uint64_t)info.st_size; at < bytes;) {
@@ -124,7 +124,7 @@ static int file_map(int fd, uint64_t map_bytes, bool populate, struct rt_file *r
 
 static int file_fill(int fd, uint64_t file_bytes, uint64_t map_bytes, bool populate, struct rt_file *ret_file)
 {
-    struct stat before, after;
+    struct stat before = {0}, after = {0};
     long result = file_identity(fd, &before);
     if (result < 0 || !sys_is_type(before.st_mode, SYS_TYPE_REGULAR) || before.st_size != 0)
         return WIRE_LOST_NO_DIRECTORY + 1;

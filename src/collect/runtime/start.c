@@ -80,7 +80,7 @@ static bool session_open(void)
     sys_close((int)directory);
     if (fd < 0)
         return false;
-    struct stat info;
+    struct stat info = {0};
     bool regular = sys_call(__NR_fstat, fd, &info, 0, 0) == 0 && sys_is_type(info.st_mode, SYS_TYPE_REGULAR) &&
                    info.st_uid == (uint32_t)sys_call(__NR_geteuid, 0, 0, 0, 0);
     struct wire_session *session = regular && info.st_size >= 64 ? map_session((int)fd, (uint64_t)info.st_size) : 0;
@@ -111,7 +111,7 @@ static void canary_make(void)
 
 static uint64_t namespace_inode(const char *path)
 {
-    struct stat info;
+    struct stat info = {0};
     long fd = sys_call(__NR_openat, SYS_AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
         return 0;

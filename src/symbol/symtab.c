@@ -11,6 +11,7 @@
 
 #define IMAGE_MAXIMUM 4
 #define NESTING_MAXIMUM 16 /* how many inner symbols are stepped over to find the function around an address */
+#define ALIAS_MAXIMUM 64   /* identical code folding puts thousands of names at one address: the first will do */
 
 struct entry {
     uint64_t address;
@@ -233,7 +234,8 @@ bool symtab_find(const struct symtab *symtab, uint64_t address, struct symtab_ma
         size_t first = i;
         while (first > 0 && symtab->entries[first - 1].address == entry->address)
             first--;
-        uint32_t best = best_alias(symtab, (uint32_t)first, (uint32_t)i, address);
+        size_t last = i - first < ALIAS_MAXIMUM ? i : first + ALIAS_MAXIMUM - 1;
+        uint32_t best = best_alias(symtab, (uint32_t)first, (uint32_t)last, address);
         const struct entry *found = &symtab->entries[best];
         *ret_match = (struct symtab_match){.index = best, .start = found->address, .size = found->size,
                                            .is_stub = found->is_stub};

@@ -75,6 +75,21 @@ static enum unwind_end end_of(enum step step)
     return ends[step];
 }
 
+/*
+ * Makers of stacks push the beginning of a function as the first return address: signal trampolines, and the functions that
+ * end a coroutine (makecontext's). Nothing called from there, so what stands before it is another function or padding.
+ */
+static bool entry_place(struct unwinder *unwinder, const struct walk *walk, uint64_t pc, const struct place **ret_place)
+{
+    const struct place *begin = place_of(unwinder, walk->set, pc);
+    if (begin->rule && !walk_is_behind_call(walk, pc)) {
+        *ret_place = begin;
+        return true;
+    }
+    *ret_place = place_of(unwinder, walk->set, pc - 1);
+    return false;
+}
+
 static size_t walk_stack(struct unwinder *unwinder, struct walk *walk, struct unwind_frame *frames, size_t capacity,
                          enum unwind_end *ret_end)
 {
@@ -83,15 +98,16 @@ static size_t walk_stack(struct unwinder *unwinder, struct walk *walk, struct un
     while (count < capacity) {
         uint64_t pc = walk->registers.values[pc_register];
         const struct place *place = place_of(unwinder, walk->set, walk->exact ? pc : pc - 1);
+        bool is_entry = !walk->exact && !place->rule && entry_place(unwinder, walk, pc, &place);
         if (!place->module && !walk->first) { /* a return address into nothing: the step before went wrong */
             *ret_end = UNWIND_BAD_FRAME;
             return count;
         }
         frames[count++] = (struct unwind_frame){.module = place->module, .address = place->address, .run_address = pc};
         bool was_exact = walk->exact;
-        enum step result = step(walk, place);
+        enum step result = is_entry && !place->rule->is_signal_frame ? STEP_ROOT : step(walk, place);
         /* A signal trampoline was entered, not called: its "return address" is its beginning, not behind a call. */
-        if (result == STEP_CALLER && walk->exact && !was_exact)
+        if (result == STEP_CALLER && walk->exact && !was_exact && place->lookup != pc)
             frames[count - 1].address++;
         if (result != STEP_CALLER) {
             *ret_end = end_of(result);

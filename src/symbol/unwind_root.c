@@ -30,10 +30,11 @@ static const char *const root_names[] = {
 struct root_anchor {
     const char *name, *witness; /* only where the witness is exported too: interposers export pthread_create as well */
     uint64_t reach;
+    uint64_t certain; /* with more code in between, so much of it is the wanted function's still */
 };
 static const struct root_anchor anchors[] = {
-    {"__libc_start_main", "__libc_start_main", 512},       /* glibc's __libc_start_call_main, musl's second half of the start */
-    {"pthread_create", "__pthread_unwind_next", 4096},     /* glibc's start_thread */
+    {"__libc_start_main", "__libc_start_main", 512, 32},       /* glibc's __libc_start_call_main, musl's second half of the start */
+    {"pthread_create", "__pthread_unwind_next", 4096, 0},     /* glibc's start_thread */
 };
 enum { ANCHORS = sizeof anchors / sizeof *anchors };
 
@@ -100,8 +101,10 @@ static int add_anchored(struct root_scan *scan, const struct elf_section *table)
     if (rc == 0)
         rc = elf_symbols_visit(scan->image, table, find_before_anchors, scan);
     for (size_t i = 0; i < ANCHORS && rc == 0; i++)
-        if (scan->witnessed[i] && scan->before[i] && scan->anchor[i] - scan->before[i] < anchors[i].reach)
-            rc = root_add(scan->roots, scan->before[i], scan->anchor[i]);
+        if (scan->witnessed[i] && scan->before[i]) {
+            bool is_short = scan->anchor[i] - scan->before[i] < anchors[i].reach;
+            rc = root_add(scan->roots, is_short ? scan->before[i] : scan->anchor[i] - anchors[i].certain, scan->anchor[i]);
+        }
     return rc;
 }
 

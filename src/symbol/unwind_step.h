@@ -37,6 +37,9 @@ uint64_t walk_strip(const struct walk *walk, uint64_t address);
 /* Why bytes at address could not be read: above the copy, or never on this stack. */
 enum step walk_unreadable(const struct walk *walk, uint64_t address);
 
+/* Whether a call instruction ends at the address (of mapped code). */
+bool walk_is_behind_call(const struct walk *walk, uint64_t address);
+
 enum step step_by_cfi(struct walk *walk, const struct place *place);
 enum step step_by_thumb(struct walk *walk, const struct place *place);
 

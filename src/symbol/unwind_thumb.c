@@ -83,6 +83,12 @@ static bool is_return_address(const struct walk *walk, uint64_t address, struct 
                : x86_is_behind_call(place.module, place.address + 1, address, call);
 }
 
+bool walk_is_behind_call(const struct walk *walk, uint64_t address)
+{
+    struct call call;
+    return is_return_address(walk, address, &call);
+}
+
 /* Goes to a caller whose return address, stack pointer and frame pointer are known; nothing else is. */
 static enum step enter_caller(struct walk *walk, uint64_t pc, uint64_t sp, uint64_t fp, bool callee_saved_kept)
 {

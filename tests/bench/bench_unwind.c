@@ -217,7 +217,7 @@ static size_t resolve(struct bench *bench, const struct unwind_frame *frame, uin
     return count;
 }
 
-static void print_stack(struct bench *bench, const struct unwind_frame *frames, size_t count, uint32_t pid)
+static void print_stack(struct bench *bench, const struct unwind_frame *frames, size_t count, uint32_t pid, enum unwind_end end)
 {
     struct symbol_frame names[64];
     for (size_t i = 0; i < count; i++) {
@@ -226,7 +226,7 @@ static void print_stack(struct bench *bench, const struct unwind_frame *frames, 
             printf("\t%16" PRIx64 " %s%s %s:%u\n", frames[i].run_address, string_table_text(bench->strings, names[j].function),
                    names[j].inlined ? " (inlined)" : "", string_table_text(bench->strings, names[j].file), names[j].line);
     }
-    printf("\n");
+    printf("\tended by %s\n\n", unwind_end_name(end));
 }
 
 static void take_sample(struct bench *bench, const struct perf_event_header *header)
@@ -243,7 +243,7 @@ static void take_sample(struct bench *bench, const struct perf_event_header *hea
     bench->frames += count;
     bench->ends[end]++;
     if (bench->print) {
-        print_stack(bench, frames, count, pid);
+        print_stack(bench, frames, count, pid, end);
         return;
     }
     for (size_t i = 0; i < count; i++) {

@@ -179,6 +179,16 @@ def test_names_packed_into_the_program(tmp_path):
     assert_named(program, addresses, str(tmp_path))
 
 
+def test_32_bit_programs(tmp_path):
+    need("gcc", "nm")
+    include = "/usr/include/" + run("gcc", "-print-multiarch").strip()
+    program = build(tmp_path, "gcc", ["-m32", "-idirafter", include, "-O1", "-g"], C)
+    addresses = {name: address for name, address in function_addresses(program).items() if name in WANTED}
+    assert_named(program, addresses)
+    mine, _ = ours(program, [addresses["main"]])
+    assert plain_line(mine[addresses["main"]][-1][1])[0] == "corpus_c.c"
+
+
 def test_shared_parts_of_debug_info(tmp_path):
     need("g++", "dwz", "nm")
     one, two = str(tmp_path / "one"), str(tmp_path / "two")

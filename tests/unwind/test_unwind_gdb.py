@@ -9,7 +9,7 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROBE = os.environ.get("HP_UNWIND_PROBE", "")
-PLACES = int(os.environ.get("HP_UNWIND_PLACES", "60"))
+PLACES = int(os.environ.get("HP_UNWIND_PLACES", "40"))
 
 C = os.path.join(HERE, "corpus_c.c")
 CPP = os.path.join(HERE, "corpus_cpp.cpp")

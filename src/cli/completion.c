@@ -225,7 +225,7 @@ static void zsh_command(const struct command *command, struct text *out)
 void completion_zsh(struct text *out)
 {
     text_add_string(out, "#compdef hprofiler\n# zsh completion for hprofiler; made by `hprofiler completion zsh`\n"
-                         "_hprofiler() {\n  local -a commands=(\n");
+                         "_hprofiler() {\n  local -a subcommands=(\n");
     for (size_t i = 0; commands[i]; i++) {
         if (commands[i]->hidden)
             continue;
@@ -234,9 +234,9 @@ void completion_zsh(struct text *out)
         text_add_string(out, "'\n");
     }
     text_add_string(out, "  )\n"
-                         "  if ((CURRENT == 2)); then\n    _describe command commands\n    _arguments --help "
+                         "  if ((CURRENT == 2)); then\n    _describe command subcommands\n    _arguments --help "
                          "--version\n    return\n  fi\n"
-                         "  local command=$words[2]\n  shift words\n  ((CURRENT--))\n  case $command in\n");
+                         "  local subcommand=$words[2]\n  shift words\n  ((CURRENT--))\n  case $subcommand in\n");
     for (size_t i = 0; commands[i]; i++)
         if (!commands[i]->hidden)
             zsh_command(commands[i], out);

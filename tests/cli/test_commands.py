@@ -5,8 +5,10 @@ import io
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -238,3 +240,48 @@ def test_colours_and_width_only_for_a_terminal(call, hprofiler):
         process.wait(timeout=60)
         os.close(parent)
         assert (b"\033[" in output) == coloured
+
+
+class Zsh:
+    """An interactive zsh with our completion loaded."""
+
+    def __init__(self, script, folder):
+        import pty
+        (folder / "_hprofiler").write_text(script)
+        self.terminal, child = pty.openpty()
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+        self.process = subprocess.Popen(["zsh", "-f", "-i"], stdin=child, stdout=child, stderr=child, env=environment, start_new_session=True)
+        os.close(child)
+        os.write(self.terminal, f"PS1='' fpath=({folder} $fpath); autoload -U compinit; compinit -u -d {folder}/dump; echo rea''dy\n".encode())
+        self.read_until("ready")
+
+    def read_until(self, expected, seconds=30):
+        output, deadline = "", time.monotonic() + seconds
+        while expected not in output and time.monotonic() < deadline:
+            if select.select([self.terminal], [], [], 0.2)[0]:
+                output += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|[\r\a\b]", "", os.read(self.terminal, 65536).decode(errors="replace"))
+        return output
+
+    def complete(self, line, expected):
+        os.write(self.terminal, b"\x15" + line.encode() + b"\t")
+        output = self.read_until(expected)
+        assert expected in output, (line, output)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.terminal)
+
+
+def test_zsh_completes(call, tmp_path):
+    if not shutil.which("zsh"):
+        pytest.skip("zsh is not installed")
+    zsh = Zsh(call("completion", "zsh").stdout, tmp_path)
+    try:
+        zsh.complete("hprofiler su", "hprofiler summary ")
+        zsh.complete("hprofiler export x --to fl", "--to flamegraph-html")
+        zsh.complete("hprofiler run --no", "--no-summary")
+        zsh.complete("hprofiler run -- /bin/ech", "/bin/echo")
+        zsh.complete("hprofiler completion fi", "completion fish")
+    finally:
+        zsh.close()

@@ -281,3 +281,12 @@ def test_no_progress_bar_for_what_is_quick_or_not_on_a_terminal(hprofiler, recor
     os.close(parent)
     assert done.returncode == 0 and shown == b""
     assert "\r" not in run(hprofiler, "export", trace, "--to", "chrome", "-o", "again.json", cwd=work).stderr
+
+
+def test_a_full_stdout_of_run_is_told_and_the_trace_is_kept(hprofiler, work):
+    for status, expected in ((0, 125), (5, 5)):  # the target's own failure is never covered up
+        with open("/dev/full", "w") as full:
+            done = run(hprofiler, "run", "-o", "full.hpt", "--", "sh", "-c", f"exit {status}", cwd=work, capture_output=False,
+                       stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == expected and "No space left on device" in done.stderr
+        assert summary(hprofiler, work / "full.hpt")["exit_status"] == status

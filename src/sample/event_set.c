@@ -23,6 +23,7 @@ enum {
     RING_MAXIMUM_DWARF = 16 << 20,
     RING_MAXIMUM = 1 << 20,
     RING_MINIMUM = 128 << 10,
+    RING_LEAST = 16 << 10, /* where locked memory is short */
     RINGS_TOTAL = 48 << 20, /* of all CPUs together */
     RING_COVERS_HZ = 10,    /* a ring holds the samples of a tenth of a second */
 };
@@ -36,6 +37,7 @@ struct cpu_rings {
 struct event_descriptor {
     int fd;
     enum perf_event_role role;
+    size_t cpu; /* place in `cpus` */
 };
 
 struct event_set {
@@ -47,6 +49,7 @@ struct event_set {
     size_t descriptor_count, descriptor_capacity;
     struct map roles; /* event id -> role */
     int poll_fd;
+    bool mapped;      /* every CPU has its rings */
     bool no_faults;   /* the kernel refused that event once: not asked again */
     uint8_t *scratch;
     uint64_t bad_records;
@@ -102,14 +105,19 @@ int event_set_create(const struct sampling_plan *plan, const struct log *log, st
     return 0;
 }
 
-void event_set_destroy(struct event_set *set)
+static void unmap_rings(struct event_set *set)
 {
-    if (!set)
-        return;
     for (size_t i = 0; i < set->cpu_count; i++) {
         perf_ring_unmap(&set->cpus[i].samples);
         perf_ring_unmap(&set->cpus[i].sideband);
     }
+}
+
+void event_set_destroy(struct event_set *set)
+{
+    if (!set)
+        return;
+    unmap_rings(set);
     for (size_t i = 0; i < set->descriptor_count; i++)
         close(set->descriptors[i].fd);
     if (set->poll_fd >= 0)
@@ -152,7 +160,7 @@ static int open_event(struct event_set *set, enum perf_event_role role, pid_t ti
     return fd;
 }
 
-static int remember(struct event_set *set, int fd, enum perf_event_role role)
+static int remember(struct event_set *set, size_t cpu, int fd, enum perf_event_role role)
 {
     struct event_descriptor *grown =
         array_reserve(set->descriptors, &set->descriptor_capacity, set->descriptor_count + 1, sizeof(*grown));
@@ -162,33 +170,14 @@ static int remember(struct event_set *set, int fd, enum perf_event_role role)
         return -ENOMEM;
     }
     set->descriptors = grown;
-    set->descriptors[set->descriptor_count++] = (struct event_descriptor){fd, role};
+    set->descriptors[set->descriptor_count++] = (struct event_descriptor){fd, role, cpu};
     return ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0 ? -errno : map_set(&set->roles, id, role);
 }
 
-/* Gives an event its ring: a new one, or that of the first event on this CPU. */
-static int attach_ring(struct event_set *set, struct perf_ring *ring, int *owner_fd, int fd, size_t bytes, struct error *err)
+static int open_role(struct event_set *set, size_t cpu, enum perf_event_role role, pid_t tid, struct error *err)
 {
-    if (ring->page)
-        return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, *owner_fd) < 0
-                   ? error_set_errno(err, -errno, "sampling: an event cannot share its CPU's ring")
-                   : 0;
-    int r = perf_ring_map(fd, bytes, ring, err);
-    if (r < 0)
-        return r;
-    if (ring->data_bytes < bytes)
-        log_warning(set->log, "sampling ring of %zu KiB instead of %zu: kernel.perf_event_mlock_kb and ulimit -l allow no more",
-                    ring->data_bytes >> 10, bytes >> 10);
-    *owner_fd = fd;
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
-    return epoll_ctl(set->poll_fd, EPOLL_CTL_ADD, fd, &event) < 0
-               ? error_set_errno(err, -errno, "sampling: cannot wait for events")
-               : 0;
-}
-
-static int add_role(struct event_set *set, struct cpu_rings *cpu, enum perf_event_role role, pid_t tid, struct error *err)
-{
-    int fd = open_event(set, role, tid, cpu->cpu);
+    struct cpu_rings *rings = &set->cpus[cpu];
+    int fd = open_event(set, role, tid, rings->cpu);
     if (fd == -ENODEV) /* the CPU went offline */
         return 0;
     if (fd < 0 && role == EVENT_FAULTS) {
@@ -200,27 +189,80 @@ static int add_role(struct event_set *set, struct cpu_rings *cpu, enum perf_even
         return error_set(err, fd, "sampling needs more descriptors than ulimit -n allows (%zu open already)",
                          set->descriptor_count);
     if (fd < 0)
-        return error_set_errno(err, fd, "cannot open a sampling event for task %d on CPU %d", (int)tid, cpu->cpu);
-    int r = remember(set, fd, role);
+        return error_set_errno(err, fd, "cannot open a sampling event for task %d on CPU %d", (int)tid, rings->cpu);
+    int r = remember(set, cpu, fd, role);
     if (r < 0)
         return error_set_errno(err, r, "sampling: cannot keep an event");
-    if (role == EVENT_SIDEBAND)
-        return attach_ring(set, &cpu->sideband, &cpu->sideband_fd, fd, RING_MAXIMUM / 2, err);
-    return attach_ring(set, &cpu->samples, &cpu->samples_fd, fd, ring_bytes(set), err);
+    if (!set->mapped && role == EVENT_SAMPLES)
+        rings->samples_fd = fd;
+    if (!set->mapped && role == EVENT_SIDEBAND)
+        rings->sideband_fd = fd;
+    return 0;
+}
+
+static int map_ring(struct event_set *set, int fd, size_t bytes, struct perf_ring *ring, struct error *err)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    int r = fd < 0 ? 0 : perf_ring_map(fd, bytes, ring, err);
+    if (r == 0 && fd >= 0 && epoll_ctl(set->poll_fd, EPOLL_CTL_ADD, fd, &event) < 0 && errno != EEXIST)
+        r = error_set_errno(err, -errno, "sampling: cannot wait for events");
+    return r;
+}
+
+/* All CPUs get the same: where locked memory is short, the first ones must not take it from the others. */
+static int map_rings(struct event_set *set, struct error *err)
+{
+    size_t wanted = ring_bytes(set), bytes = wanted;
+    int r;
+    for (;; bytes /= 2) {
+        size_t sideband = bytes / 4 < RING_MAXIMUM / 2 ? bytes / 4 : RING_MAXIMUM / 2;
+        r = 0;
+        for (size_t i = 0; i < set->cpu_count && r == 0; i++) {
+            r = map_ring(set, set->cpus[i].samples_fd, bytes, &set->cpus[i].samples, err);
+            if (r == 0)
+                r = map_ring(set, set->cpus[i].sideband_fd, sideband, &set->cpus[i].sideband, err);
+        }
+        if (r == 0)
+            break;
+        unmap_rings(set);
+        if ((r != -EPERM && r != -ENOMEM) || bytes / 2 < RING_LEAST)
+            return r;
+    }
+    if (bytes < wanted)
+        log_warning(set->log, "sampling rings of %zu KiB instead of %zu: kernel.perf_event_mlock_kb and ulimit -l allow no more",
+                    bytes >> 10, wanted >> 10);
+    set->mapped = true;
+    return 0;
+}
+
+/* Lets an event write into its CPU's ring. */
+static int redirect(struct event_set *set, const struct event_descriptor *descriptor, struct error *err)
+{
+    const struct cpu_rings *rings = &set->cpus[descriptor->cpu];
+    int owner = descriptor->role == EVENT_SIDEBAND ? rings->sideband_fd : rings->samples_fd;
+    if (descriptor->fd == owner || owner < 0)
+        return 0;
+    return ioctl(descriptor->fd, PERF_EVENT_IOC_SET_OUTPUT, owner) < 0
+               ? error_set_errno(err, -errno, "sampling: an event cannot share its CPU's ring")
+               : 0;
 }
 
 int event_set_add_task(struct event_set *set, pid_t tid, struct error *err)
 {
-    for (size_t i = 0; i < set->cpu_count; i++) {
-        int r = add_role(set, &set->cpus[i], EVENT_SAMPLES, tid, err);
+    size_t first = set->descriptor_count;
+    int r = 0;
+    for (size_t i = 0; i < set->cpu_count && r == 0; i++) {
+        r = open_role(set, i, EVENT_SAMPLES, tid, err);
         if (r == 0 && set->plan.separate_sideband)
-            r = add_role(set, &set->cpus[i], EVENT_SIDEBAND, tid, err);
+            r = open_role(set, i, EVENT_SIDEBAND, tid, err);
         if (r == 0 && !set->no_faults)
-            r = add_role(set, &set->cpus[i], EVENT_FAULTS, tid, err);
-        if (r < 0)
-            return r;
+            r = open_role(set, i, EVENT_FAULTS, tid, err);
     }
-    return 0;
+    if (r == 0 && !set->mapped)
+        r = map_rings(set, err);
+    for (size_t i = first; i < set->descriptor_count && r == 0; i++)
+        r = redirect(set, &set->descriptors[i], err);
+    return r;
 }
 
 static int control(struct event_set *set, unsigned long request)

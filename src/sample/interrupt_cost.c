@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { MEASURE_NS = 10000000, FREQUENCY_HZ = 5000, HOLES_MAXIMUM = 256, RING_BYTES = 4 << 20 };
+enum { MEASURE_NS = 10000000, FREQUENCY_HZ = 5000, HOLES_MAXIMUM = 256, RING_BYTES = 4 << 20, RING_BYTES_LEAST = 64 << 10 };
 
 struct hole {
     int64_t begin_ns, end_ns;
@@ -107,7 +107,9 @@ int64_t interrupt_cost_ns(const struct sampling_plan *plan)
     if (fd < 0)
         return fd;
     struct perf_ring ring = {0};
-    int64_t result = perf_ring_map(fd, RING_BYTES, &ring, NULL);
+    int64_t result = -EPERM;
+    for (size_t bytes = RING_BYTES; result < 0 && bytes >= RING_BYTES_LEAST; bytes /= 2)
+        result = perf_ring_map(fd, bytes, &ring, NULL);
     if (result == 0)
         result = measure(&own, &ring, fd);
     perf_ring_unmap(&ring);

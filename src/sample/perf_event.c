@@ -71,7 +71,7 @@ static void set_common(const struct sampling_plan *plan, struct perf_event_attr 
     if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
         attr->branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK | PERF_SAMPLE_BRANCH_NO_FLAGS |
                                    PERF_SAMPLE_BRANCH_NO_CYCLES;
-    attr->watermark = 1;
+    attr->watermark = 1; /* of no given size: half the ring, whatever size the ring will have */
 }
 
 static void set_sideband(const struct sampling_plan *plan, struct perf_event_attr *attr)
@@ -148,8 +148,6 @@ int perf_event_open_planned(const struct sampling_plan *plan, enum perf_event_ro
     set_start(plan, role, &attr);
     attr.inherit = inherit;
     attr.read_format = FORMAT_LOST;
-    bool copies = attr.sample_type & PERF_SAMPLE_STACK_USER;
-    attr.wakeup_watermark = role == EVENT_SAMPLES && copies ? 1 << 20 : 1 << 17;
     int fd = open_attr(&attr, pid, cpu);
     if (fd == -EINVAL) { /* before 6.0 the kernel did not count losses by event */
         attr.read_format = 0;

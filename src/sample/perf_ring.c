@@ -41,19 +41,13 @@ int perf_ring_next(struct perf_ring_view *view, uint8_t *scratch, const struct p
 
 int perf_ring_map(int event_fd, size_t data_bytes, struct perf_ring *ret_ring, struct error *err)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = page;
-    while (size < data_bytes)
-        size *= 2;
-    for (;; size /= 2) {
-        void *address = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, event_fd, 0);
-        if (address != MAP_FAILED) {
-            *ret_ring = (struct perf_ring){address, size};
-            return 0;
-        }
-        if ((errno != EPERM && errno != ENOMEM) || size <= page)
-            return error_set_errno(err, -errno, "cannot map a sampling ring of %zu KiB (kernel.perf_event_mlock_kb, ulimit -l)",
-                                   size / 1024);
-    }
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *address = mmap(NULL, page + data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event_fd, 0);
+    if (address == MAP_FAILED)
+        return error_set_errno(err, -errno, "cannot map a sampling ring of %zu KiB (kernel.perf_event_mlock_kb, ulimit -l)",
+                               data_bytes / 1024);
+    *ret_ring = (struct perf_ring){address, data_bytes};
+    return 0;
 }
 
 void perf_ring_unmap(struct perf_ring *ring)

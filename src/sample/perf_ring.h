@@ -31,8 +31,7 @@ struct perf_ring {
     size_t data_bytes;
 };
 
-/* Maps a ring on an event. Where the locked-memory budget is too small the size is halved, down to one page, and
- * *ret_ring has what was got. */
+/* Maps a ring on an event; data_bytes: a power of two, whole pages. -EPERM: the budget of locked memory is too small. */
 int perf_ring_map(int event_fd, size_t data_bytes, struct perf_ring *ret_ring, struct error *err);
 void perf_ring_unmap(struct perf_ring *ring);
 /* What has been written since the last release; the view stays valid until then. */

@@ -5,6 +5,8 @@
  */
 #include "aggregates.h"
 
+#include "lod_internal.h"
+
 #include "base/array.h"
 #include "base/error.h"
 #include "base/map.h"
@@ -178,6 +180,7 @@ void live_aggregates_unref(struct live_aggregates *live)
         return;
     span_accumulator_finish(&live->spans);
     sample_accumulator_finish(&live->samples);
+    live_lods_destroy(live->lods);
     pthread_mutex_destroy(&live->lock);
     free(live);
 }

@@ -23,6 +23,7 @@ struct live_aggregates {
     struct span_accumulator spans;
     struct sample_accumulator samples;
     uint32_t span_blocks, sample_blocks; /* so many are in the sums */
+    struct live_lods *lods;              /* lod_live.c; NULL until the first */
 };
 int live_aggregates_create(struct live_aggregates **ret_live);
 struct live_aggregates *live_aggregates_ref(struct live_aggregates *live);

@@ -2,6 +2,7 @@
 /* Level of detail on demand: from the file, from what was computed before, or from the blocks. */
 #include "lod_internal.h"
 
+#include "aggregates.h"
 #include "native_reader.h"
 
 #include "base/error.h"
@@ -72,6 +73,15 @@ static int remember(struct trace *trace, size_t index, struct lod *lod, const st
     return result;
 }
 
+/* What the snapshots before this one have added up is gone on with. */
+static int compute_live(const struct trace *trace, enum family family, track_id track, struct lod **ret_lod, struct error *err)
+{
+    pthread_mutex_lock(&trace->live->lock);
+    int result = live_lods_get(&trace->live->lods, trace, family, track, ret_lod, err);
+    pthread_mutex_unlock(&trace->live->lock);
+    return result == -EAGAIN ? lod_compute(trace, family, track, ret_lod, err) : result;
+}
+
 int trace_lod(const struct trace *constant, enum family family, track_id track, const struct lod **ret_lod, struct error *err)
 {
     struct trace *trace = (struct trace *)(uintptr_t)constant; /* what is remembered changes nothing that readers see */
@@ -90,7 +100,9 @@ int trace_lod(const struct trace *constant, enum family family, track_id track, 
     int result = -ENOENT;
     if (trace->reader && !trace->growing)
         result = native_reader_lod(trace->reader, trace, family, track, &lod, err);
-    if (result == -ENOENT)
+    if (result == -ENOENT && trace->live)
+        result = compute_live(trace, family, track, &lod, err);
+    else if (result == -ENOENT)
         result = lod_compute(trace, family, track, &lod, err);
     if (result < 0)
         return result;

@@ -13,10 +13,7 @@
 
 struct lod_work {
     const struct trace *trace;
-    unsigned shift;           /* of the finest level's width */
-    int64_t first;            /* index of buckets[0] */
-    uint32_t count;
-    struct lod_bucket *buckets;
+    const struct lod_base *base;
     struct nesting nesting;
     int64_t cursor_ns;        /* time is attributed up to here */
     int64_t now_ns;           /* begin of the span being added */
@@ -30,8 +27,8 @@ static int64_t bucket_index(int64_t time_ns, unsigned shift)
 
 static struct lod_bucket *bucket_at(struct lod_work *work, int64_t time_ns)
 {
-    int64_t index = bucket_index(time_ns, work->shift) - work->first;
-    return index >= 0 && index < work->count ? &work->buckets[index] : NULL;
+    int64_t index = bucket_index(time_ns, work->base->shift) - work->base->first;
+    return index >= 0 && index < work->base->count ? &work->base->buckets[index] : NULL;
 }
 
 /* Weighted majority vote. */
@@ -52,7 +49,7 @@ static void attribute(struct lod_work *work, int64_t begin_ns, int64_t end_ns, s
 {
     while (begin_ns < end_ns) {
         struct lod_bucket *bucket = bucket_at(work, begin_ns);
-        int64_t edge_ns = (int64_t)((uint64_t)(bucket_index(begin_ns, work->shift) + 1) << work->shift);
+        int64_t edge_ns = (int64_t)((uint64_t)(bucket_index(begin_ns, work->base->shift) + 1) << work->base->shift);
         int64_t stop_ns = edge_ns < end_ns ? edge_ns : end_ns;
         if (!bucket)
             return;
@@ -218,19 +215,20 @@ static void build_levels(struct lod *lod, struct lod_bucket *next, enum family f
     }
 }
 
-static int fill(struct lod_work *work, enum family family, track_id track, struct error *err)
+int lod_base_fill(const struct trace *trace, enum family family, track_id track, struct lod_base *base, uint32_t from,
+                  uint32_t to, struct error *err)
 {
-    uint32_t first, end;
-    lod_block_range(work->trace, family, track, &first, &end);
-    for (uint32_t i = first; i < end; i++) {
-        if (work->trace->blocks[family].items[i]->info.track.index != track.index)
-            continue;
-        int result = add_block[family](work, i, err);
-        if (result < 0)
-            return result;
+    struct lod_work work = {.trace = trace, .base = base, .cursor_ns = INT64_MIN};
+    int result = 0;
+    work.nesting.closed = span_closed;
+    work.nesting.context = &work;
+    for (uint32_t i = from; i < to && result == 0; i++) {
+        if (trace->blocks[family].items[i]->info.track.index == track.index)
+            result = add_block[family](&work, i, err);
     }
-    close_spans(work);
-    return 0;
+    close_spans(&work);
+    nesting_finish(&work.nesting);
+    return result;
 }
 
 /* Time range and rows of the track. */
@@ -252,35 +250,61 @@ static uint64_t measure(const struct trace *trace, enum family family, track_id 
     return rows;
 }
 
-int lod_compute(const struct trace *trace, enum family family, track_id track, struct lod **ret_lod, struct error *err)
+bool lod_base_plan(const struct trace *trace, enum family family, track_id track, unsigned shift, struct lod_base *ret_base)
 {
     int64_t begin_ns = 0, end_ns = 0;
     uint64_t rows = measure(trace, family, track, &begin_ns, &end_ns);
-    *ret_lod = NULL;
-    if (rows == 0)
-        return 0;
     uint64_t limit = rows / LOD_ROWS_PER_BUCKET;
     limit = limit < LOD_BUCKETS_MIN ? LOD_BUCKETS_MIN : limit > LOD_BUCKETS_MAX ? LOD_BUCKETS_MAX : limit;
-    struct lod_work work = {.trace = trace, .cursor_ns = INT64_MIN};
-    while ((uint64_t)(bucket_index(end_ns, work.shift) - bucket_index(begin_ns, work.shift)) >= limit)
-        work.shift++;
-    work.first = bucket_index(begin_ns, work.shift);
-    work.count = (uint32_t)(bucket_index(end_ns, work.shift) - work.first + 1);
+    while ((uint64_t)(bucket_index(end_ns, shift) - bucket_index(begin_ns, shift)) >= limit)
+        shift++;
+    int64_t first = bucket_index(begin_ns, shift);
+    *ret_base = (struct lod_base){.shift = shift, .first = first, .count = (uint32_t)(bucket_index(end_ns, shift) - first + 1)};
+    return rows > 0;
+}
+
+void lod_base_join(const struct lod_base *from, struct lod_base *into, enum family family)
+{
+    for (uint32_t i = 0; i < from->count; i++) {
+        int64_t index = ((from->first + i) >> (into->shift - from->shift)) - into->first;
+        if (index >= 0 && index < into->count)
+            join(&into->buckets[index], &from->buckets[i], family);
+    }
+}
+
+struct lod *lod_from_base(const struct lod_base *base, enum family family)
+{
     /* Levels above have a third of the buckets together, and at most two more each. */
-    size_t buckets = (size_t)work.count + work.count / 3 + 2 * LOD_LEVELS_MAX;
-    CLEANUP(freep) struct lod *lod = calloc(1, sizeof(*lod) + buckets * sizeof(struct lod_bucket));
+    size_t count = (size_t)base->count + base->count / 3 + 2 * LOD_LEVELS_MAX;
+    struct lod *lod = calloc(1, sizeof(*lod) + count * sizeof(struct lod_bucket));
     if (!lod)
-        return error_set(err, -ENOMEM, "trace: out of memory for a timeline");
-    work.buckets = (struct lod_bucket *)(lod + 1);
-    work.nesting.closed = span_closed;
-    work.nesting.context = &work;
-    int result = fill(&work, family, track, err);
-    nesting_finish(&work.nesting);
-    if (result < 0)
-        return err && !err->code ? error_set(err, result, "trace: out of memory for a timeline") : result;
+        return NULL;
+    struct lod_bucket *buckets = (struct lod_bucket *)(lod + 1);
+    int64_t width_ns = INT64_C(1) << base->shift;
+    memcpy(buckets, base->buckets, base->count * sizeof(*buckets));
+    /* Pieces of a growing trace that overlap were added one by one: no more than all of a bucket can be busy. */
+    for (uint32_t i = 0; family == FAMILY_SPANS && i < base->count; i++)
+        buckets[i].busy_ns = buckets[i].busy_ns < width_ns ? buckets[i].busy_ns : width_ns;
     lod->level_count = 1;
-    lod->levels[0] = (struct lod_level){INT64_C(1) << work.shift, work.first, work.count, work.buckets};
-    build_levels(lod, work.buckets + work.count, family);
-    *ret_lod = TAKE_PTR(lod);
-    return 0;
+    lod->levels[0] = (struct lod_level){width_ns, base->first, base->count, buckets};
+    build_levels(lod, buckets + base->count, family);
+    return lod;
+}
+
+int lod_compute(const struct trace *trace, enum family family, track_id track, struct lod **ret_lod, struct error *err)
+{
+    struct lod_base base;
+    uint32_t first, end;
+    *ret_lod = NULL;
+    if (!lod_base_plan(trace, family, track, 0, &base))
+        return 0;
+    CLEANUP(freep) struct lod_bucket *buckets = calloc(base.count, sizeof(*buckets));
+    if (!buckets)
+        return error_set(err, -ENOMEM, "trace: out of memory for a timeline");
+    base.buckets = buckets;
+    lod_block_range(trace, family, track, &first, &end);
+    int result = lod_base_fill(trace, family, track, &base, first, end, err);
+    if (result == 0 && !(*ret_lod = lod_from_base(&base, family)))
+        result = -ENOMEM;
+    return result == -ENOMEM ? error_set(err, result, "trace: out of memory for a timeline") : result;
 }

@@ -106,6 +106,38 @@ static void test_counters_keep_their_extremes(void **state)
     trace_unref(trace);
 }
 
+/* Snapshots go on with what earlier ones added up; an older one that is asked late sums by itself. */
+static void test_growing_traces_add_only_what_is_new(void **state)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    track_id track = fixture_track(builder, TRACK_KIND_THREAD, "t", 1);
+    struct trace *first = NULL;
+    int64_t begin_ns = 0;
+    for (int step = 0; step < 5; step++) {
+        int64_t length_ns = 10 << step; /* the time range grows fast: levels get coarser */
+        for (int i = 0; i < 3000; i++, begin_ns += 2 * length_ns)
+            fixture_span(builder, track, begin_ns, begin_ns + length_ns, "f", SPAN_KIND_API);
+        struct trace *snapshot;
+        assert_int_equal(trace_builder_snapshot(builder, &snapshot, NULL), 0);
+        check_levels(lod_of(snapshot, FAMILY_SPANS, track.index), 3000 * (uint64_t)(step + 1), begin_ns / 2, length_ns);
+        if (step)
+            trace_unref(snapshot);
+        else
+            first = snapshot;
+    }
+    struct trace *late, *last;
+    assert_int_equal(trace_builder_snapshot(builder, &late, NULL), 0);
+    fixture_span(builder, track, begin_ns, begin_ns + 7, "f", SPAN_KIND_API);
+    assert_int_equal(trace_builder_snapshot(builder, &last, NULL), 0);
+    check_levels(lod_of(last, FAMILY_SPANS, track.index), 15001, begin_ns / 2 + 7, 160);
+    check_levels(lod_of(late, FAMILY_SPANS, track.index), 15000, begin_ns / 2, 160);
+    check_levels(lod_of(first, FAMILY_SPANS, track.index), 3000, 30000, 10);
+    trace_unref(first);
+    trace_unref(late);
+    trace_unref(last);
+    trace_builder_destroy(builder);
+}
+
 static void test_the_level_for_a_width(void **state)
 {
     struct lod lod = {.level_count = 3, .levels = {{.width_ns = 16}, {.width_ns = 64}, {.width_ns = 256}}};
@@ -122,6 +154,7 @@ int main(void)
         cmocka_unit_test(test_overlaps_count_once),
         cmocka_unit_test(test_the_dominant_name_is_the_innermost_that_took_most),
         cmocka_unit_test(test_counters_keep_their_extremes),
+        cmocka_unit_test(test_growing_traces_add_only_what_is_new),
         cmocka_unit_test(test_the_level_for_a_width),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -80,6 +81,17 @@ static uint64_t known_key(const struct target_name *name)
     return hash_u64(name->key ^ (uint64_t)name->kind << 56) + hash_u64(name->number);
 }
 
+/* Only on proof: the files of one who lives must not be removed under it. A process of another PID namespace that isn't found, or
+ * one of ours where there is no /proc, may live. */
+static bool process_is_dead(const struct drain_process *process)
+{
+    if (process->pid == 0)
+        return false;
+    if (kill(process->pid, 0) < 0 && errno == ESRCH)
+        return true;
+    return process_start_ticks(process->pid) != process->start_ticks || (process->start_ticks == 0 && process_start_ticks(getpid()) != 0);
+}
+
 static int process_add(struct drain *drain, const struct target_name *name, const char *file)
 {
     struct drain_process *processes =
@@ -98,7 +110,7 @@ static int process_add(struct drain *drain, const struct target_name *name, cons
         if (process.pid != map->pid)
             map->outer_pid = process.pid;
         process.start_ticks = process.pid ? process_start_ticks(process.pid) : 0;
-        process.dead = process.start_ticks == 0;
+        process.dead = process_is_dead(&process);
         processes[drain->process_count++] = process;
     }
     munmap(map, size); /* a build has more processes than we may have mappings */
@@ -163,8 +175,7 @@ void drain_check_processes(struct drain *drain)
 {
     for (size_t i = 0; i < drain->process_count; i++) {
         struct drain_process *process = &drain->processes[i];
-        if (!process->dead && process_start_ticks(process->pid) != process->start_ticks)
-            process->dead = true;
+        process->dead = process->dead || process_is_dead(process);
     }
 }
 

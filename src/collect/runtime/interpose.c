@@ -16,11 +16,9 @@
 #if defined(__GLIBC__) && defined(__x86_64__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
 __asm__(".symver pthread_key_create,pthread_key_create@GLIBC_2.2.5");
-__asm__(".symver pthread_attr_getstacksize,pthread_attr_getstacksize@GLIBC_2.2.5");
 #elif defined(__GLIBC__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.17");
 __asm__(".symver pthread_key_create,pthread_key_create@GLIBC_2.17");
-__asm__(".symver pthread_attr_getstacksize,pthread_attr_getstacksize@GLIBC_2.17");
 #endif
 
 #define EXPORT __attribute__((visibility("default")))
@@ -28,11 +26,21 @@ __asm__(".symver pthread_attr_getstacksize,pthread_attr_getstacksize@GLIBC_2.17"
 typedef void *(*start_routine)(void *);
 typedef int (*create_function)(pthread_t *, const pthread_attr_t *, start_routine, void *);
 typedef int (*prctl_function)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+typedef int (*get_attributes_function)(pthread_t, pthread_attr_t *);
+typedef int (*get_stack_function)(const pthread_attr_t *, void **, size_t *);
+typedef int (*destroy_function)(pthread_attr_t *);
+typedef pthread_t (*self_function)(void);
 typedef int (*atfork_function)(void (*)(void), void (*)(void), void (*)(void));
 typedef int (*register_atfork_function)(void (*)(void), void (*)(void), void (*)(void), void *);
 
 static create_function real_create;
 static prctl_function real_prctl;
+static struct {
+    self_function self;
+    get_attributes_function get_attributes;
+    get_stack_function get_stack;
+    destroy_function destroy;
+} thread_calls; /* found where threads are sampled, else NULL */
 __attribute__((visibility("hidden"))) void *rt_real_syscall; /* read by the assembly below */
 
 /* dlsym gives an object pointer; POSIX promises that it converts. */
@@ -80,6 +88,12 @@ void rt_interpose_session(void)
         rt_store(&rt.key_made, 1u);
     }
     register_fork_handler();
+    if (!rt.session->sampling)
+        return;
+    find(&thread_calls.self, "pthread_self");
+    find(&thread_calls.get_attributes, "pthread_getattr_np");
+    find(&thread_calls.get_stack, "pthread_attr_getstack");
+    find(&thread_calls.destroy, "pthread_attr_destroy");
 }
 
 /* What a new thread needs to know before it runs the host's routine. */
@@ -87,16 +101,30 @@ struct start {
     uint32_t used;
     start_routine routine;
     void *argument;
-    size_t stack_bytes;
 };
 static struct start starts[512];
+
+/* Where this thread's stack is: what lies in it may be read without asking. Unknown stays 0: then the kernel copies. */
+static void stack_find(void)
+{
+    pthread_attr_t attributes;
+    void *low = 0;
+    size_t bytes = 0;
+    if (!thread_calls.self || !thread_calls.get_attributes || !thread_calls.get_stack || !thread_calls.destroy ||
+        thread_calls.get_attributes(thread_calls.self(), &attributes) != 0)
+        return;
+    if (thread_calls.get_stack(&attributes, &low, &bytes) == 0) {
+        rt_stack_top = (uintptr_t)low + bytes;
+        rt_stack_bytes = bytes;
+    }
+    thread_calls.destroy(&attributes);
+}
 
 static void *thread_begin(void *object)
 {
     struct start own = *(struct start *)object;
     rt_store(&((struct start *)object)->used, 0u);
-    rt_stack_top = (uintptr_t)__builtin_frame_address(0) + 256; /* the C library's own frames are above us */
-    rt_stack_bytes = own.stack_bytes;
+    stack_find();
     struct rt_thread *thread = rt_thread_get();
     if (thread)
         rt_sampler_thread(thread);
@@ -123,10 +151,6 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, s
         return real_create(thread, attributes, routine, argument);
     start->routine = routine;
     start->argument = argument;
-    size_t bytes = 0;
-    if (!attributes || pthread_attr_getstacksize(attributes, &bytes) != 0)
-        bytes = 1u << 20; /* the default is 8 MiB with glibc: less is the safe side for reading it */
-    start->stack_bytes = bytes;
     int result = real_create(thread, attributes, thread_begin, start);
     if (result)
         rt_store(&start->used, 0u);

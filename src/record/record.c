@@ -166,7 +166,10 @@ static int start_target(struct recorder *recorder, const struct launch_state *st
     } else {
         record_timers_begin(&recorder->recording, launched->pid);
     }
-    return launch_go(launched, ret_exec_errno, err);
+    r = launch_go(launched, ret_exec_errno, err);
+    if (r == 0 && *ret_exec_errno == 0 && recorder->use_timers)
+        record_timers_check(&recorder->recording, launched->pid);
+    return r;
 }
 
 /* With signals blocked and everything planned: from the fork to the end. */

@@ -3,9 +3,14 @@
 #include "record_timers.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "task_notes.h"
 #include "wire/session.h"
 
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 void record_timers_set(struct session_options *session, const struct record_options *options)
@@ -27,6 +32,31 @@ void record_timers_begin(struct recording *recording, pid_t pid)
     int64_t now_ns = clock_raw_ns();
     task_note_process(recording, pid, getpid(), WIRE_PROCESS_ROOT, now_ns, "");
     task_note_thread(recording, pid, pid, 0, now_ns);
+}
+
+/* Whether an ELF file asks for a dynamic linker, which is what loads the runtime library. True when it cannot be read. */
+static bool is_dynamic(int fd)
+{
+    Elf64_Ehdr header;
+    if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_ident[EI_CLASS] != ELFCLASS64)
+        return true;
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        Elf64_Phdr segment;
+        off_t offset = (off_t)(header.e_phoff + (uint64_t)i * header.e_phentsize);
+        if (pread(fd, &segment, sizeof(segment), offset) != sizeof(segment) || segment.p_type == PT_INTERP)
+            return true;
+    }
+    return false;
+}
+
+void record_timers_check(struct recording *recording, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && !is_dynamic(fd))
+        log_warning(recording->log, "the program is static: no library can be loaded into it, so that it cannot sample itself either");
 }
 
 void record_timers_end(struct recording *recording, const struct record_options *options, bool timers, pid_t pid, int wait_status)

@@ -227,6 +227,14 @@ def test_refused_sampling_falls_back_to_timers_in_the_target(runner, program, st
         assert any(row["name"] == "main" and row["percent"] > 0 or row["name"] == "deep" for row in profiled.summary()["functions"])
 
 
+def test_a_static_program_that_cannot_sample_itself_is_told(runner, apps):
+    if not (apps / "target-static").exists():
+        pytest.skip("target-static is not built")
+    profiled = runner.profiled([apps / "target-static", "burn", "200", "exit", "4"], preexec_fn=refuse_perf_events)
+    assert profiled.status == 4
+    assert "static" in profiled.own_stderr()
+
+
 def test_a_program_that_deletes_itself_has_names(runner, program, tmp_path):
     copy = tmp_path / "vanishing"
     shutil.copy(program, copy)

@@ -81,7 +81,7 @@ class Probe:
 def compare(probe):
     theirs, their_end = gdb_frames()
     ours, our_end = probe.ask()
-    print("PLACE " + json.dumps({"gdb": theirs, "gdb_end": their_end, "ours": ours, "end": our_end}), flush=True)
+    print("\nPLACE " + json.dumps({"gdb": theirs, "gdb_end": their_end, "ours": ours, "end": our_end}), flush=True)
 
 
 def settings():

@@ -169,7 +169,8 @@ static void write_data(struct page *page)
     }
     JSON_OUT_LITERAL(out, "],\n\"frames\":[");
     for (size_t i = 0; i < page->frame_count; i++) {
-        const uint32_t *numbers = &page->page_frames[i].name;
+        const struct page_frame *frame = &page->page_frames[i];
+        const uint32_t numbers[] = {frame->name, frame->module, frame->file, frame->line, frame->flags};
         for (unsigned field = 0; field < 5; field++) {
             json_out_bytes(out, field ? "," : i ? ",[" : "[", field || !i ? 1 : 2);
             json_out_u64(out, numbers[field]);

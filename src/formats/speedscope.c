@@ -219,6 +219,18 @@ static void write_event(struct speedscope *sp, char type, uint32_t frame, int64_
     *sp->out.at++ = '}';
 }
 
+/* Closes the open spans, innermost first, that end by then. Returns how many stay open. */
+static size_t close_spans(struct speedscope *sp, size_t depth, int64_t until_ns)
+{
+    for (; depth; depth--) {
+        const struct placed_span *span = &sp->spans[sp->open[depth - 1]];
+        if (span->end_ns > until_ns)
+            break;
+        write_event(sp, 'C', span->frame, span->end_ns, false);
+    }
+    return depth;
+}
+
 static int write_lane(struct speedscope *sp, track_id track, uint32_t lane)
 {
     size_t depth = 0;
@@ -226,16 +238,11 @@ static int write_lane(struct speedscope *sp, track_id track, uint32_t lane)
     int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
     profile_begin(sp, "evented", track, lane);
     JSON_OUT_LITERAL(&sp->out, "\"events\":[");
-    for (size_t i = 0; i <= sp->span_count; i++) {
-        const struct placed_span *span = i < sp->span_count ? &sp->spans[i] : NULL;
-        if (span && span->lane != lane)
+    for (size_t i = 0; i < sp->span_count; i++) {
+        const struct placed_span *span = &sp->spans[i];
+        if (span->lane != lane)
             continue;
-        while (depth && (!span || sp->spans[sp->open[depth - 1]].end_ns <= span->begin_ns)) {
-            const struct placed_span *done = &sp->spans[sp->open[--depth]];
-            write_event(sp, 'C', done->frame, done->end_ns, false);
-        }
-        if (!span)
-            break;
+        depth = close_spans(sp, depth, span->begin_ns);
         uint32_t *open = array_reserve(sp->open, &sp->open_capacity, depth + 1, sizeof(*open));
         if (!open)
             return -ENOMEM;
@@ -246,6 +253,7 @@ static int write_lane(struct speedscope *sp, track_id track, uint32_t lane)
         start_ns = span->begin_ns < start_ns ? span->begin_ns : start_ns;
         end_ns = span->end_ns > end_ns ? span->end_ns : end_ns;
     }
+    close_spans(sp, depth, INT64_MAX);
     JSON_OUT_LITERAL(&sp->out, "],\"startValue\":");
     json_out_i64(&sp->out, start_ns);
     JSON_OUT_LITERAL(&sp->out, ",\"endValue\":");

@@ -26,7 +26,7 @@ GUEST_CALLS = """printf fprintf vprintf vfprintf sprintf vsprintf snprintf vsnpr
 def sources():
     for folder, names, files in os.walk(ROOT):
         here = pathlib.Path(folder)
-        names[:] = sorted(name for name in names if name not in SKIPPED_FOLDERS and
+        names[:] = sorted(name for name in names if name not in SKIPPED_FOLDERS and (name[0] != "." or name == ".ci") and
                           not (here == ROOT and name.startswith("build")))
         for name in sorted(files):
             path = here / name

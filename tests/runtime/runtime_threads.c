@@ -93,6 +93,21 @@ static int check(const char *directory, struct error *err)
     return 0;
 }
 
+/* This program again, as the target. A cross build's needs its emulator, which the kernel may not know to start by itself. */
+static void exec_target(char **environment)
+{
+    const char *emulator = getenv("HP_TEST_EMULATOR");
+    if (emulator) {
+        char self[1024] = "", command[4096];
+        if (readlink("/proc/self/exe", self, sizeof self - 1) > 0 &&
+            snprintf(command, sizeof command, "exec %s '%s' target", emulator, self) < (int)sizeof command)
+            execle("/bin/sh", "sh", "-c", command, (char *)NULL, environment);
+    } else {
+        execle("/proc/self/exe", "runtime_threads", "target", (char *)NULL, environment);
+    }
+    _exit(127);
+}
+
 static int recorder_main(struct error *err)
 {
     CLEANUP(session_destroyp) struct session *session = NULL;
@@ -101,10 +116,8 @@ static int recorder_main(struct error *err)
     if (session_create(&options, &session, err) < 0 || session_environment(session, environ, NULL, &environment, err) < 0)
         return -1;
     pid_t pid = fork();
-    if (pid == 0) {
-        execle("/proc/self/exe", "runtime_threads", "target", (char *)NULL, environment);
-        _exit(127);
-    }
+    if (pid == 0)
+        exec_target(environment);
     int status;
     if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0)
         return error_set(err, -1, "the target ended with status %d", status);

@@ -145,6 +145,23 @@ static int parts_call(struct merge *merge, bool finish, struct error *err)
     return 0;
 }
 
+/* What the recorder called a kind: its version may know more of them than this one. */
+static const char *kind_name(const struct merge *merge, uint64_t kind, char out[32])
+{
+    const struct wire_session *session = merge->session;
+    uint64_t offset = session->kind_offset;
+    snprintf(out, 32, "%llu", (unsigned long long)kind);
+    for (uint32_t i = 0; i < session->kind_count; i++, offset += sizeof(struct wire_kind_row)) {
+        struct wire_kind_row row;
+        if (offset + sizeof row > merge->session_bytes)
+            break;
+        memcpy(&row, (const uint8_t *)session + offset, sizeof row);
+        if (row.kind == kind)
+            snprintf(out, 32, "%.*s", (int)sizeof row.name, row.name);
+    }
+    return out;
+}
+
 /* What nobody understood, in the ledger. */
 static void ledger_close(struct merge *merge)
 {
@@ -154,8 +171,8 @@ static void ledger_close(struct merge *merge)
     size_t position = 0;
     uint64_t kind, count;
     while (map_next(&merge->unknown, &position, &kind, &count)) {
-        char reason[64];
-        snprintf(reason, sizeof reason, "of a kind that this version doesn't know (%llu)", (unsigned long long)kind);
+        char reason[96], name[32];
+        snprintf(reason, sizeof reason, "of a kind that this version doesn't know (%s)", kind_name(merge, kind, name));
         trace_builder_add_ledger(merge->builder, "records", count, 0, count, reason);
     }
 }

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import signal
+import stat
 import subprocess
 
 import pytest
@@ -125,6 +126,14 @@ class Runner:
 def files_below(directory):
     return {str(path.relative_to(directory)): path.read_bytes() if path.is_file() else path.is_dir()
             for path in directory.rglob("*")}
+
+
+def open_to_all(directory):
+    """Lets other users into a test's own directory: pytest makes its folders for their owner only."""
+    os.chmod(directory, 0o777)
+    for parent in directory.parents:
+        if parent.stat().st_uid == os.geteuid() and not parent.stat().st_mode & stat.S_IXOTH and parent.name.startswith(("pytest-", "test_")):
+            os.chmod(parent, parent.stat().st_mode | stat.S_IXOTH)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from conftest import open_to_all
 from test_targets_endings import check_trace
 
 # name, actions, least number of processes with samples, needs root
@@ -86,7 +87,7 @@ def test_hprofiler_as_another_user(runner, apps, hprofiler):
     """Unprivileged, with a home that does not exist: sampling works by the kernel's rules or the step down is said."""
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         pytest.skip("needs root and setpriv")
-    os.chmod(runner.directory, 0o777)
+    open_to_all(runner.directory)
     user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     if subprocess.run(user + ["test", "-x", hprofiler]).returncode or subprocess.run(user + ["test", "-w", runner.directory]).returncode:
         pytest.skip("other users may not enter the build or temporary folder")

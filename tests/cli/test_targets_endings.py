@@ -3,11 +3,12 @@
 with the processes and samples that were there."""
 import os
 import shutil
-import stat
 import subprocess
 import time
 
 import pytest
+
+from conftest import open_to_all
 
 # name, actions of the target program (tests/apps), least number of processes (an exec makes a new one) with samples
 ENDINGS = [
@@ -131,10 +132,7 @@ def test_setuid_program_keeps_its_rights(runner, apps):
         pytest.skip("making a setuid-root program needs root")
     if not shutil.which("setpriv"):
         pytest.skip("setpriv (util-linux) is missing")
-    os.chmod(runner.directory, 0o777)
-    for parent in list(runner.directory.parents)[:-1]:
-        if parent.stat().st_uid == 0 and not parent.stat().st_mode & stat.S_IXOTH:
-            os.chmod(parent, parent.stat().st_mode | stat.S_IXOTH)
+    open_to_all(runner.directory)
     program = runner.directory / "setuid-target"
     shutil.copy(apps / "target", program)
     os.chmod(program, 0o4755)

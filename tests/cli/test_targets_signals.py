@@ -54,6 +54,23 @@ def opens(hprofiler, trace):
     return json.loads(done.stdout)["sampling"]["samples"]
 
 
+# What may be lost is the newest 250 ms of samples; a busy machine gets some more.
+WINDOW_S = 0.35
+
+
+def cpu_ms(live):
+    """CPU time of the processes of a recording's process group that are alive, hprofiler itself left out."""
+    total_ns = 0
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != live.process.pid:
+            try:
+                if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[2]) == live.process.pid:
+                    total_ns += sum(int((task / "schedstat").read_text().split()[0]) for task in (entry / "task").iterdir())
+            except (OSError, IndexError, ValueError):
+                continue
+    return total_ns / 1e6
+
+
 def recovered(live, runner):
     rescued = runner.directory / "rescued.hpt"
     done = subprocess.run([live.hprofiler, "recover", str(live.session()), "-o", str(rescued)], capture_output=True, timeout=60)
@@ -121,9 +138,11 @@ def test_stop_and_continue_of_hprofiler(runner, apps):
 
 def test_kill_of_hprofiler_leaves_the_target_alone_and_the_data_recoverable(runner, apps):
     done = runner.directory / "done"
-    live = Live(runner, [apps / "target", "say", "ready", "burn", "800", "write-file", done, "64"])
+    live = Live(runner, [apps / "target", "say", "ready", "burn", "1000", "write-file", done, "64"])
     live.await_line(b"ready")
-    time.sleep(0.5)
+    time.sleep(0.3)
+    safe_ms = cpu_ms(live)
+    time.sleep(WINDOW_S)
     live.process.kill()
     live.process.wait(timeout=10)
     for _ in range(100):
@@ -135,7 +154,7 @@ def test_kill_of_hprofiler_leaves_the_target_alone_and_the_data_recoverable(runn
     listed = subprocess.run([live.hprofiler, "recover", "--session-dir", str(live.sessions)], capture_output=True, timeout=60)
     if listed.returncode == 0:
         assert live.session().name.encode() in listed.stdout
-    assert opens(live.hprofiler, recovered(live, runner)) > 150  # 500 ms less the 250 ms that may be lost, at 999 Hz
+    assert opens(live.hprofiler, recovered(live, runner)) > 0.9 * safe_ms - 5
 
 
 @pytest.mark.parametrize("whom", ["hprofiler", "both", "target"])
@@ -143,9 +162,11 @@ def test_kill_at_random_moments(runner, apps, whom):
     """Whatever the moment, an hprofiler trace or a recoverable session is left, or nothing had been recorded yet."""
     dice = random.Random(f"{whom} {MOMENTS}")
     for moment in range(MOMENTS):
-        delay_s = dice.uniform(0, 0.6)
+        delay_s = dice.uniform(0, 0.9)
         live = Live(runner, [apps / "target", "crowd", "4", "120", "forever"])
-        time.sleep(delay_s)
+        time.sleep(max(0, delay_s - WINDOW_S))
+        safe_ms = cpu_ms(live)
+        time.sleep(min(delay_s, WINDOW_S))
         try:
             target = live.target_pid() if whom != "hprofiler" and delay_s > 0.1 else None
             if whom == "target" and target:
@@ -169,9 +190,9 @@ def test_kill_at_random_moments(runner, apps, whom):
         elif live.session():
             rescued = recovered(live, runner)
             count = opens(live.hprofiler, rescued)
-            assert count > (delay_s - 0.45) * 900, f"killed {whom} after {delay_s:.3f} s: {count} samples"
+            assert count > 0.9 * safe_ms - 5, f"killed {whom} after {delay_s:.3f} s: {count} samples of {safe_ms:.0f} ms"
             rescued.unlink()
         else:
-            assert delay_s < 0.2, f"nothing is left of a recording of {delay_s:.3f} s"
+            assert safe_ms < 5, f"nothing is left of a recording of {delay_s:.3f} s"
         for left in live.sessions.iterdir():
             subprocess.run(["rm", "-r", str(left)], check=True)

@@ -59,6 +59,17 @@ static size_t readable_bytes(uint64_t address)
     return size;
 }
 
+/* Word by word, as sanitizers forbid a look at other functions' variables. */
+__attribute__((no_sanitize("address"))) static void copy_words(uint64_t address, size_t size)
+{
+    const volatile uint64_t *from = (const volatile uint64_t *)(uintptr_t)address;
+    for (size_t i = 0; i < size / 8; i++) {
+        uint64_t word = from[i];
+        for (size_t byte = 0; byte < 8; byte++)
+            stack[8 * i + byte] = (uint8_t)(word >> 8 * byte);
+    }
+}
+
 static void take_sample(const ucontext_t *context)
 {
     take_registers(context, &sample.registers);
@@ -66,7 +77,7 @@ static void take_sample(const ucontext_t *context)
     sample.stack_address = sample.registers.values[sample.registers.arch == UNWIND_X86_64 ? 7 : 31];
     sample.stack_size = 0;
     sample.stack_size = readable_bytes(sample.stack_address);
-    memcpy(stack, (const void *)(uintptr_t)sample.stack_address, sample.stack_size);
+    copy_words(sample.stack_address, sample.stack_size);
 }
 
 NOINLINE static void on_signal(int number, siginfo_t *info, void *interrupted)

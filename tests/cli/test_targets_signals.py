@@ -196,3 +196,61 @@ def test_kill_at_random_moments(runner, apps, whom):
             assert safe_ms < 5, f"nothing is left of a recording of {delay_s:.3f} s"
         for left in live.sessions.iterdir():
             subprocess.run(["rm", "-r", str(left)], check=True)
+
+
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def await_state(pid, states):
+    for _ in range(300):
+        if state_of(pid) in states:
+            return
+        time.sleep(0.01)
+    pytest.fail(f"process {pid} is {state_of(pid)}, not {states}")
+
+
+def test_stop_and_continue_of_the_target_alone(runner, apps):
+    """We stop when the target does, as a shell waits for us; and go on when it does, though nobody continues us."""
+    live = Live(runner, [apps / "target", "say", "ready", "burn", "300", "exit", "5"])
+    live.await_line(b"ready")
+    target = live.target_pid()
+    for _ in range(2):
+        os.kill(target, signal.SIGSTOP)
+        await_state(target, "T")
+        await_state(live.process.pid, "T")
+        os.kill(target, signal.SIGCONT)
+        await_state(live.process.pid, "SRD")
+    status, _, stderr = live.end()
+    assert status == 5, stderr
+    assert opens(live.hprofiler, live.trace) > 100
+
+
+def test_kill_of_a_stopped_target(runner, apps):
+    live = Live(runner, [apps / "target", "say", "ready", "forever"])
+    live.await_line(b"ready")
+    target = live.target_pid()
+    os.kill(target, signal.SIGSTOP)
+    await_state(live.process.pid, "T")
+    os.kill(target, signal.SIGKILL)
+    status, _, stderr = live.end()
+    assert status == 137, stderr
+    opens(live.hprofiler, live.trace)
+
+
+def test_under_timeout(runner, apps):
+    """coreutils' timeout signals its child and then its whole group."""
+    trace = runner.directory / "timeout.hpt"
+    done = subprocess.run(["timeout", "0.7", runner.hprofiler, "run", "--no-summary", "-o", str(trace), "--", str(apps / "target"), "forever"],
+                          capture_output=True, timeout=60)
+    assert done.returncode == 124, done.stderr.decode()
+    assert opens(runner.hprofiler, trace) > 5
+
+
+def test_under_nohup(runner, apps):
+    """A hangup that the caller ignores is ignored by both."""
+    live = Live(runner, ["nohup", apps / "target", "say", "ready", "burn", "400", "exit", "6"], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    live.await_line(b"ready")
+    os.killpg(live.process.pid, signal.SIGHUP)
+    status, _, stderr = live.end()
+    assert status == 6, stderr

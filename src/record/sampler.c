@@ -25,7 +25,7 @@
 enum {
     ORDER_NS = 5000000,      /* the youngest records wait so long */
     PACK_AFTER_NS = 50000000, /* a stack copy that has waited so long at the next round goes to disk */
-    END_WAIT_NS = 1000000000,
+    END_WAIT_NS = 200000000, /* then the merge unwinds the rest, at our own priority */
     THREADS_A_READING = 32,
     COPY_LIMIT = 256 << 20,  /* of files that would be out of reach after the run */
 };

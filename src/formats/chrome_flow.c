@@ -142,7 +142,8 @@ static uint32_t next_span(const struct place_sweep *sweep, uint32_t track, int64
 static int bind_points(struct chrome_import *import)
 {
     struct place_sweep sweep = {.spans = import->placed, .count = import->placed_count, .track = UINT32_MAX};
-    qsort(import->placed, import->placed_count, sizeof(*import->placed), compare_placed);
+    if (import->placed_count)
+        qsort(import->placed, import->placed_count, sizeof(*import->placed), compare_placed);
     qsort(import->flows, import->flow_count, sizeof(*import->flows), compare_by_place);
     int r = 0;
     for (size_t i = 0; i < import->flow_count && r == 0; i++) {

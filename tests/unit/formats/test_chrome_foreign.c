@@ -215,6 +215,14 @@ static void test_flows_become_links(void **state)
     trace_unref(trace);
 }
 
+static void test_flows_without_any_span_are_counted(void **state)
+{
+    struct trace *trace = read_text("[{\"ph\":\"s\",\"id\":5,\"ts\":2,\"pid\":1},{\"ph\":\"f\",\"id\":5,\"ts\":3,\"pid\":1}]");
+    assert_int_equal(trace_row_count(trace, FAMILY_LINKS), 0);
+    assert_int_equal(lost(trace, "flow without a span to hang on"), 2);
+    trace_unref(trace);
+}
+
 /* The table of stacks may stand on either side of the events. */
 static void test_samples_find_their_stacks(void **state)
 {
@@ -300,6 +308,7 @@ int main(void)
         cmocka_unit_test(test_names_come_from_metadata_events),
         cmocka_unit_test(test_counters_and_instants),
         cmocka_unit_test(test_flows_become_links),
+        cmocka_unit_test(test_flows_without_any_span_are_counted),
         cmocka_unit_test(test_samples_find_their_stacks),
         cmocka_unit_test(test_strings_are_decoded),
         cmocka_unit_test(test_damage_is_told_with_its_place),

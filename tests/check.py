@@ -53,7 +53,7 @@ class Stage:
             log.write(f"$ {' '.join(command)}\n{done.stdout}\n")
         if check and done.returncode:
             self.count(0, 1)
-            print(done.stdout[-8000:], flush=True)
+            print("\n".join(telling_lines(done.stdout)), flush=True)
             self.say(f"FAILED ({done.returncode}): {' '.join(command)}")
             raise subprocess.CalledProcessError(done.returncode, command)
         return done.returncode, done.stdout
@@ -105,6 +105,11 @@ class Stage:
                 self.say(f"skipped {path.stem}::{case.get('name')}: {skip.get('message')}")
         if file_failed and not failures: # it was killed, or collecting failed
             self.count(0, 1)
+
+
+def telling_lines(output):
+    """What a reader needs of a failed build: the errors with what stands around them, not each step."""
+    return [line[:400] for line in output.splitlines() if not re.match(r"\[\d+/\d+\]|-- ", line)][-80:]
 
 
 def last_line(text):

@@ -118,7 +118,7 @@ static int recorder_main(struct error *err)
     pid_t pid = fork();
     if (pid == 0)
         exec_target(environment);
-    int status;
+    int status = -1;
     if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0)
         return error_set(err, -1, "the target ended with status %d", status);
     session_environment_free(environment);

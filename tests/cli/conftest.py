@@ -13,6 +13,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60
+# A sanitizer in hprofiler would lower its own core limit, which the target inherits.
+os.environ["ASAN_OPTIONS"] = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "disable_coredump=0"]))
 
 
 def hprofiler_path():

@@ -168,6 +168,9 @@ static void ledger_close(struct merge *merge)
     if (merge->damaged_records)
         trace_builder_add_ledger(merge->builder, "chunks", merge->damaged_records, 0, merge->damaged_records,
                                  "damaged: what lies behind the damage is left out");
+    if (merge->refused_records)
+        trace_builder_add_ledger(merge->builder, "records", merge->refused_records, 0, merge->refused_records,
+                                 "impossible times or values: left out");
     size_t position = 0;
     uint64_t kind, count;
     while (map_next(&merge->unknown, &position, &kind, &count)) {

@@ -114,7 +114,7 @@ static int on_span(struct merge *merge, const struct merge_stream *stream, const
         payload_read(merge, stream, header, record->payload_kind, record->present, &payload);
     span_id handle;
     int code = trace_builder_add_span(merge->builder, &span, has_payload ? &payload : NULL, &handle);
-    events->recorded++;
+    events->recorded += code == 0;
     if (code == 0 && record->correlation)
         code = map_set(&events->spans, correlation_key(stream, record->layer, record->correlation), handle.index);
     return code;
@@ -132,8 +132,9 @@ static int on_instant(struct merge *merge, const struct merge_stream *stream, co
     };
     struct payload payload;
     payload_read(merge, stream, header, record->payload_kind, record->present, &payload);
-    events_of(merge)->recorded++;
-    return trace_builder_add_instant(merge->builder, stream->track, &instant, payload.kind ? &payload : NULL);
+    int code = trace_builder_add_instant(merge->builder, stream->track, &instant, payload.kind ? &payload : NULL);
+    events_of(merge)->recorded += code == 0;
+    return code;
 }
 
 static int counter_track(struct merge *merge, const struct merge_stream *stream, const struct wire_counter *record,
@@ -172,8 +173,9 @@ static int on_counter(struct merge *merge, const struct merge_stream *stream, co
     if (code)
         return code;
     const struct counter_value value = {merge_time(merge, stream, record->time), record->value};
-    events_of(merge)->recorded++;
-    return trace_builder_add_counter(merge->builder, track, &value);
+    code = trace_builder_add_counter(merge->builder, track, &value);
+    events_of(merge)->recorded += code == 0;
+    return code;
 }
 
 static int on_link(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)

@@ -61,7 +61,7 @@ struct merge {
     void *states[3];
     const struct merge_handler *handlers[MERGE_PASSES][256]; /* by kind */
     struct map unknown;       /* kind -> count */
-    uint64_t unknown_records, damaged_records;
+    uint64_t unknown_records, damaged_records, refused_records;
 };
 
 extern const struct merge_part *const merge_parts[3];

@@ -40,7 +40,8 @@ static void unknown_count(struct merge *merge, uint16_t kind)
     merge->unknown_records++;
 }
 
-/* Walks records that may be anything: stops at the first that isn't one. */
+/* Walks records that may be anything: stops at the first that isn't one. One that the trace refuses (a span that ends before it
+ * begins, a time beyond all bounds) costs itself: the target may have given us nonsense, or written over its chunk. */
 static int records_walk(struct merge *merge, const struct merge_stream *stream, enum merge_pass pass, const uint8_t *data,
                         size_t size)
 {
@@ -54,7 +55,9 @@ static int records_walk(struct merge *merge, const struct merge_stream *stream, 
         if (pass == MERGE_ROWS && !handler)
             unknown_count(merge, record->kind);
         int code = handler ? handler->handle(merge, stream, record) : 0;
-        if (code)
+        if (code == -EINVAL)
+            merge->refused_records++;
+        else if (code)
             return code;
         at += wire_bytes(record);
     }
@@ -257,9 +260,9 @@ static int process_open(struct merge *merge, const struct target_name *name, con
     int code = target_file_map(merge->directory_fd, file, sizeof(struct wire_process), false, &map, &size);
     if (code == -ENOMEM)
         return code;
-    const struct wire_process *header = map;
-    if (code || !target_process_valid(header, size)) {
-        if (code == 0)
+    const struct wire_process *header = code ? NULL : map;
+    if (!header || !target_process_valid(header, size)) {
+        if (header)
             munmap(map, size);
         trace_builder_add_ledger(merge->builder, "process files", 1, 0, 1, "damaged, or of another format");
         return 0;

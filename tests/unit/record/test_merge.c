@@ -123,6 +123,21 @@ static void test_damaged_files_cost_themselves(void **state)
     assert_true(fixture_lost(trace, "damaged") >= 3);
 }
 
+/* A collector's clock went backwards, or the target wrote over its chunk: all else is kept. */
+static void test_an_impossible_record_costs_itself_only(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t start = session_start_raw_ns(fixture->session);
+    uint32_t ids[2];
+    fixture_process(fixture, 4242, FIXTURE_KEY, 0, start, names, ids);
+    struct wire_span spans[4] = {span_of(ids[0], start, start + 1), span_of(ids[0], start + 9, start + 2),
+                                 span_of(ids[0], INT64_MAX - 5, INT64_MAX), span_of(ids[1], start + 3, start + 4)};
+    fixture_chunk(fixture, 4242, FIXTURE_KEY, 0, WIRE_CHUNK_ACTIVE, spans, sizeof spans);
+    CLEANUP(trace_unrefp) struct trace *trace = fixture_merge(fixture);
+    assert_int_equal(trace_row_count(trace, FAMILY_SPANS), 2);
+    assert_int_equal(fixture_lost(trace, "impossible"), 2);
+}
+
 static void put_start(struct spool *spool, int32_t pid, int32_t parent, int64_t time_ns)
 {
     struct wire_process_start record = {.header = {WIRE_PROCESS_START, sizeof record / 8, 0}, .time_ns = time_ns, .pid = pid,
@@ -226,6 +241,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_laps_are_told_apart, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_two_versions_in_one_run, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_files_cost_themselves, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_an_impossible_record_costs_itself_only, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_fork_exec_and_reused_pids, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_links_and_counters, fixture_setup, fixture_teardown),
         cmocka_unit_test(test_no_session_is_an_error),

@@ -219,21 +219,24 @@ static int fde_compare(const void *left, const void *right)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-static int functions_add(struct cfi_builder *builder)
+/* Reads the descriptions of all functions and sorts them by address. */
+static int functions_read(struct cfi_builder *builder)
 {
+    const struct elf_image *image = builder->image;
+    int rc = section_take(builder, elf_section_find(image, ".eh_frame"), false);
+    if (rc == 0 && builder->section_count == 0)
+        rc = segment_take(builder);
+    const struct elf_section *debug_frame = elf_section_find(image, ".debug_frame");
+    if (rc == 0)
+        rc = section_take(builder, debug_frame ? debug_frame : elf_section_find(image, ".zdebug_frame"), true);
+    if (rc < 0 || builder->fde_count == 0)
+        return rc < 0 ? rc : -ENODATA;
     bool sorted = true;
     for (size_t i = 1; sorted && i < builder->fde_count; i++)
         sorted = builder->fdes[i - 1].start <= builder->fdes[i].start;
     if (!sorted)
         qsort(builder->fdes, builder->fde_count, sizeof *builder->fdes, fde_compare);
-    if (builder->fde_count == 0)
-        return -ENODATA;
     builder->table->base = builder->fdes[0].start;
-    for (size_t i = 0; i < builder->fde_count; i++) {
-        int rc = cfi_function_add(builder, &builder->fdes[i]);
-        if (rc < 0)
-            return rc;
-    }
     return 0;
 }
 
@@ -245,14 +248,10 @@ static int table_build(struct cfi_builder *builder)
         return -ENOMEM;
     memset(&table->rules[0], 0, sizeof table->rules[0]);
     table->rule_count = 1;
-    const struct elf_image *image = builder->image;
-    int rc = section_take(builder, elf_section_find(image, ".eh_frame"), false);
-    if (rc == 0 && builder->section_count == 0)
-        rc = segment_take(builder);
-    const struct elf_section *debug_frame = elf_section_find(image, ".debug_frame");
-    if (rc == 0)
-        rc = section_take(builder, debug_frame ? debug_frame : elf_section_find(image, ".zdebug_frame"), true);
-    return rc < 0 ? rc : functions_add(builder);
+    int rc = functions_read(builder);
+    for (size_t i = 0; i < builder->fde_count && rc == 0; i++)
+        rc = cfi_function_add(builder, &builder->fdes[i]);
+    return rc;
 }
 
 static void builder_finish(struct cfi_builder *builder)
@@ -295,6 +294,44 @@ int cfi_table_create(const struct elf_image *image, struct cfi_table **ret_table
     trim(&table->registers, table->register_count, sizeof *table->registers);
     *ret_table = TAKE_PTR(table);
     return 0;
+}
+
+int cfi_functions_create(const struct elf_image *image, struct cfi_functions *ret_functions)
+{
+    struct cfi_table bounds = {.base = 0};
+    struct cfi_builder builder = {.image = image, .table = &bounds};
+    CLEANUP(freep) struct cfi_function *functions = NULL;
+    int rc = image->is_64 ? functions_read(&builder) : -ENODATA;
+    if (rc == 0 && !(functions = array_resize_exact(NULL, builder.fde_count, sizeof *functions)))
+        rc = -ENOMEM;
+    for (size_t i = 0; i < builder.fde_count && rc == 0; i++)
+        functions[i] = (struct cfi_function){builder.fdes[i].start, builder.fdes[i].end};
+    if (rc == 0)
+        *ret_functions = (struct cfi_functions){TAKE_PTR(functions), builder.fde_count};
+    builder_finish(&builder);
+    return rc;
+}
+
+void cfi_functions_finish(struct cfi_functions *functions)
+{
+    free(functions->items);
+    *functions = (struct cfi_functions){NULL, 0};
+}
+
+bool cfi_functions_find(const struct cfi_functions *functions, uint64_t address, uint64_t *ret_start)
+{
+    size_t low = 0, high = functions->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (functions->items[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || address >= functions->items[low - 1].end)
+        return false;
+    *ret_start = functions->items[low - 1].start;
+    return true;
 }
 
 void cfi_table_destroy(struct cfi_table *table)

@@ -68,6 +68,19 @@ DEFINE_CLEANUP(struct cfi_table *, cfi_table_destroy)
 
 /* The rule at an address of the image, NULL if there is none. */
 const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t address);
+/* Only where functions begin and end: what is left of their bounds when a file has lost its symbols. Much cheaper than the
+ * table, as no instruction is run. Sorted by start. */
+struct cfi_function {
+    uint64_t start, end;
+};
+struct cfi_functions {
+    struct cfi_function *items;
+    size_t count;
+};
+int cfi_functions_create(const struct elf_image *image, struct cfi_functions *ret_functions); /* -ENODATA: none */
+void cfi_functions_finish(struct cfi_functions *functions);
+bool cfi_functions_find(const struct cfi_functions *functions, uint64_t address, uint64_t *ret_start);
+
 size_t cfi_table_bytes(const struct cfi_table *table); /* memory it takes */
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/text.h"
+#include "cfi.h"
 #include "debug_files.h"
 #include "demangle.h"
 #include "dwarf.h"
@@ -27,6 +28,8 @@ struct symbol_source {
     struct dwarf_info *dwarf;
     struct jit_source *jit;  /* code made at run time */
     const char *problem;
+    struct cfi_functions functions; /* read when an address has no symbol */
+    bool functions_read;
 };
 
 static void note_problem(struct symbol_source *source, const struct elf_image *image)
@@ -104,6 +107,7 @@ void symbol_source_destroy(struct symbol_source *source)
     elf_image_close(source->debug_image);
     if (source->debug_fd >= 0)
         close(source->debug_fd);
+    cfi_functions_finish(&source->functions);
     free(source);
 }
 
@@ -200,4 +204,13 @@ size_t symbol_source_resolve(struct symbol_source *source, uint64_t address, pid
     if (!string_is(symbol, STRING_NONE))
         physical->function = symbol;
     return string_is(physical->function, STRING_NONE) ? 0 : count;
+}
+
+bool symbol_source_function_start(struct symbol_source *source, uint64_t address, uint64_t *ret_start)
+{
+    const struct elf_image *image = source->jit ? NULL : module_elf(source->module);
+    if (!source->functions_read && image)
+        (void)cfi_functions_create(image, &source->functions);
+    source->functions_read = true;
+    return cfi_functions_find(&source->functions, address, ret_start);
 }

@@ -118,7 +118,9 @@ size_t symbolizer_resolve(struct symbolizer *symbolizer, struct module *module, 
     struct symbol_source *source = module ? source_of(symbolizer, module) : NULL;
     size_t count = source ? symbol_source_resolve(source, address, pid, time_ns, frames, capacity) : 0;
     if (count == 0) {
-        unknown_frame(symbolizer, module, address, frames);
+        uint64_t start;
+        bool bounded = source && symbol_source_function_start(source, address, &start);
+        unknown_frame(symbolizer, module, bounded ? start : address, frames);
         count = 1;
     }
     return count;

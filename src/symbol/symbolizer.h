@@ -23,7 +23,8 @@ void symbolizer_destroy(struct symbolizer *symbolizer);
 DEFINE_CLEANUP(struct symbolizer *, symbolizer_destroy)
 
 struct symbol_frame {
-    string_id function;   /* demangled; "module+0xoffset" when nothing is known */
+    string_id function;   /* demangled; "module+0xoffset" without a symbol: of its function's beginning where unwind
+                             information bounds it, so that a stripped function has one name, else of the address */
     string_id file;       /* STRING_NONE unknown */
     uint32_t line;        /* 0 unknown */
     bool inlined;         /* into the frame that follows in the array */

@@ -124,6 +124,34 @@ static void test_a_module_without_symbols_says_why(void **state)
     assert_string_equal(name_of(NULL, 0x10, NULL), "[unknown]+0x10");
 }
 
+static void test_a_stripped_function_has_one_name(void **state)
+{
+    static struct made_elf elf;
+    struct made_bytes frame = {.size = 0};
+    struct module *module;
+    char path[] = "/tmp/hp-symbols-XXXXXX", expected[96];
+    int fd = mkstemp(path);
+    size_t cie = put_cie(&frame, "zR", 16);
+    put_fde(&frame, cie, MADE_EH_FRAME, MADE_TEXT + 0x100, 0x40, "", 0); /* not in order of address */
+    put_fde(&frame, cie, MADE_EH_FRAME, MADE_TEXT, 0x40, "", 0);
+    made_elf_build(&elf, EM_X86_64, NULL, &frame, NULL, 0);
+    assert_true(fd >= 0 && write(fd, elf.bytes, elf.size) == (ssize_t)elf.size);
+    close(fd);
+    assert_int_equal(module_table_add_recorded(table, MODULE_KIND_FILE, path, "", 0, 0, 0, &module), 0);
+    struct symbol_frame frame_of;
+    snprintf(expected, sizeof expected, "%s+0x1100", strrchr(path, '/') + 1);
+    assert_string_equal(name_of(module, MADE_TEXT + 0x100, &frame_of), expected);
+    assert_string_equal(name_of(module, MADE_TEXT + 0x13f, &frame_of), expected);
+    assert_false(frame_of.known);
+    snprintf(expected, sizeof expected, "%s+0x1000", strrchr(path, '/') + 1);
+    assert_string_equal(name_of(module, MADE_TEXT + 0x21, NULL), expected);
+    snprintf(expected, sizeof expected, "%s+0x1041", strrchr(path, '/') + 1); /* in no function */
+    assert_string_equal(name_of(module, MADE_TEXT + 0x41, NULL), expected);
+    snprintf(expected, sizeof expected, "%s+0x1140", strrchr(path, '/') + 1);
+    assert_string_equal(name_of(module, MADE_TEXT + 0x140, NULL), expected);
+    unlink(path);
+}
+
 static void test_mangled_names(void **state)
 {
     static const struct {
@@ -224,6 +252,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_our_own_functions_have_names, begin, end),
         cmocka_unit_test_setup_teardown(test_the_best_of_several_symbols_is_taken, begin, end),
         cmocka_unit_test_setup_teardown(test_a_module_without_symbols_says_why, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_stripped_function_has_one_name, begin, end),
         cmocka_unit_test(test_mangled_names),
         cmocka_unit_test(test_kernel_symbols),
         cmocka_unit_test_setup_teardown(test_code_made_at_run_time_is_named_by_the_perf_map, begin, end),

@@ -95,7 +95,7 @@ def prefix(tmp_path_factory):
 def test_installed_program_finds_its_libraries_beside_it(prefix, tmp_path):
     assert (prefix / "lib/libhprofiler_runtime.so").exists()
     assert not (prefix / "lib/libhprofiler_test.so").exists()
-    done = run(prefix / "bin/hprofiler", "run", "--no-ui", "--no-summary", "-o", tmp_path / "t.hpt", "--", "true")
+    done = run(prefix / "bin/hprofiler", "run", "--no-summary", "-o", tmp_path / "t.hpt", "--", "true")
     assert done.returncode == 0, done.stderr
     assert run(prefix / "bin/hprofiler", "summary", tmp_path / "t.hpt").returncode == 0
 

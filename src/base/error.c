@@ -2,6 +2,8 @@
 /* Errors for people. */
 #include "base/error.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +24,7 @@ static size_t format_text(struct error *err, const char *format, va_list argumen
         written = 0;
     }
     mark_cut(err, (size_t)written);
+    line_clean(err->text); /* names of files and what stands in them are somebody else's */
     return strlen(err->text);
 }
 

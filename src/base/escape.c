@@ -166,6 +166,34 @@ void text_add_html(struct text *text, const char *data, size_t length)
     }
 }
 
+void text_add_line(struct text *text, const char *data, size_t length)
+{
+    for (size_t index = 0; index < length;) {
+        uint32_t code;
+        size_t taken = utf8_decode(data + index, length - index, &code);
+        if (is_control(code))
+            text_add_char(text, '?');
+        else
+            add_wide(text, data + index, length - index);
+        index += taken;
+    }
+}
+
+void line_clean(char *line)
+{
+    for (size_t length = strlen(line); length;) {
+        uint32_t code;
+        size_t taken = utf8_decode(line, length, &code);
+        bool invalid = taken == 1 && code == REPLACEMENT_CODE;
+        if (code == '\n' || code == '\r' || code == '\t')
+            *line = ' ';
+        else if (is_control(code) || invalid)
+            memset(line, '?', taken);
+        line += taken;
+        length -= taken;
+    }
+}
+
 static bool csv_needs_quotes(const char *data, size_t length)
 {
     if (length && (data[0] == ' ' || data[length - 1] == ' '))

@@ -2,6 +2,8 @@
 /* One-line messages to whoever hosts the library code. */
 #include "base/log.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -16,8 +18,6 @@ void log_write(const struct log *log, enum log_level level, const char *format, 
     va_end(arguments);
     if (written < 0)
         return;
-    for (char *character = line; *character; character++) /* one message is one line, whatever a path in it holds */
-        if (*character == '\n' || *character == '\r')
-            *character = ' ';
+    line_clean(line); /* one message is one line, whatever a path in it holds */
     log->write(log->context, level, line);
 }

@@ -31,6 +31,10 @@ void text_add_json(struct text *text, const char *data, size_t length);
 void text_add_html(struct text *text, const char *data, size_t length);
 void text_add_csv(struct text *text, const char *data, size_t length); /* a whole field, quoted where RFC 4180 asks for it */
 
+/* For a line on a screen: '?' for control characters, which could move the cursor or worse; U+FFFD for invalid bytes. */
+void text_add_line(struct text *text, const char *data, size_t length);
+void line_clean(char *line); /* the same in place: a blank for white space, '?' for all else that must not come through */
+
 bool utf8_valid(const char *data, size_t length);
 size_t utf8_decode(const char *data, size_t length, uint32_t *ret_code); /* bytes taken, >= 1; U+FFFD for an invalid byte */
 

@@ -20,7 +20,7 @@ static void add_label(struct text *line, const char *label)
         size_t taken = utf8_decode(label + i, length - i, &code);
         if (code == ';')
             text_add_char(line, ':');
-        else if (code < 0x20 || code == 0x7f)
+        else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
             text_add_char(line, ' ');
         else if (code == 0xfffd)
             text_add_string(line, "\xef\xbf\xbd");

@@ -21,12 +21,24 @@ struct cell {
 struct table {
     const struct table_column *columns;
     size_t column_count;
+    const char **titles;
     struct arena arena;
     struct cell *cells; /* row after row, column_count each */
     size_t used, capacity;
     size_t column; /* the next cell's, column_count = the row is full */
     bool failed;
 };
+
+/* What a table may hold: valid UTF-8 without control characters, whatever a symbol or a column of a query was called. */
+static const char *clean_copy(struct table *table, const char *text)
+{
+    struct text clean = TEXT_INIT;
+    text_add_line(&clean, text, strlen(text));
+    const char *copy = clean.failed ? NULL : arena_strndup(&table->arena, clean.data ? clean.data : "", clean.length);
+    text_finish(&clean);
+    table->failed |= !copy;
+    return copy ? copy : "";
+}
 
 int table_create(const struct table_column *columns, size_t column_count, struct table **ret_table)
 {
@@ -37,6 +49,13 @@ int table_create(const struct table_column *columns, size_t column_count, struct
     table->column_count = column_count;
     table->column = column_count;
     arena_init(&table->arena);
+    table->titles = calloc(column_count + 1, sizeof *table->titles);
+    for (size_t column = 0; table->titles && column < column_count; column++)
+        table->titles[column] = columns[column].title ? clean_copy(table, columns[column].title) : "";
+    if (!table->titles || table->failed) {
+        table_destroy(table);
+        return -ENOMEM;
+    }
     *ret_table = table;
     return 0;
 }
@@ -46,6 +65,7 @@ void table_destroy(struct table *table)
     if (!table)
         return;
     arena_finish(&table->arena);
+    free(table->titles);
     free(table->cells);
     free(table);
 }
@@ -64,28 +84,6 @@ void table_row(struct table *table)
         cells[table->used + i] = (struct cell){.text = ""};
     table->used = needed;
     table->column = 0;
-}
-
-/* What a cell may hold: valid UTF-8 without control characters, whatever a symbol's name was. */
-static const char *clean_copy(struct table *table, const char *text)
-{
-    struct text clean = TEXT_INIT;
-    for (size_t length = strlen(text); length;) {
-        uint32_t code;
-        size_t taken = utf8_decode(text, length, &code);
-        if (code == 0xfffd)
-            text_add_string(&clean, "\xef\xbf\xbd");
-        else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
-            text_add_char(&clean, '?');
-        else
-            text_add(&clean, text, taken);
-        text += taken;
-        length -= taken;
-    }
-    const char *copy = clean.failed ? NULL : arena_strndup(&table->arena, clean.data ? clean.data : "", clean.length);
-    text_finish(&clean);
-    table->failed |= !copy;
-    return copy ? copy : "";
 }
 
 void table_cell_styled(struct table *table, enum text_style style, const char *text)
@@ -118,10 +116,8 @@ void table_cellf(struct table *table, const char *format, ...)
 
 static void natural_widths(const struct table *table, unsigned *widths)
 {
-    for (size_t column = 0; column < table->column_count; column++) {
-        const char *title = table->columns[column].title;
-        widths[column] = title ? text_cells(title, strlen(title)) : 0;
-    }
+    for (size_t column = 0; column < table->column_count; column++)
+        widths[column] = text_cells(table->titles[column], strlen(table->titles[column]));
     for (size_t row = 0; row < table->used; row += table->column_count)
         for (size_t column = 0; column < table->column_count; column++)
             if (table->cells[row + column].cells > widths[column])
@@ -171,7 +167,7 @@ void text_add_styled(struct text *out, const struct text_look *look, enum text_s
     bool coloured = look->colour && style != STYLE_PLAIN && *string;
     if (coloured)
         text_add_string(out, style_codes[style]);
-    text_add_string(out, string);
+    text_add_line(out, string, strlen(string));
     if (coloured)
         text_add_string(out, "\033[0m");
 }
@@ -258,8 +254,8 @@ static void draw_header(const struct table *table, const struct text_look *look,
 {
     struct line line = {.table = table, .look = look, .widths = widths, .pending = indent};
     for (size_t column = 0; column < table->column_count; column++) {
-        const char *title = table->columns[column].title;
-        struct cell cell = {title ? title : "", title ? text_cells(title, strlen(title)) : 0, STYLE_DIM};
+        const char *title = table->titles[column];
+        struct cell cell = {title, text_cells(title, strlen(title)), STYLE_DIM};
         draw_cell(&line, column, &cell, out);
     }
     text_add_char(out, '\n');

@@ -121,6 +121,18 @@ static void test_errors_say_their_reason_and_are_cut(void **state)
     assert_string_equal(err.text + sizeof(err.text) - 4, "...");
 }
 
+static void test_what_goes_to_a_screen_cannot_steer_it(void **state)
+{
+    (void)state;
+    struct text text = TEXT_INIT;
+    text_add_line(&text, LITERAL("\x1b[2J\xc2\x9b" "31m\x9b\xe2\x82\xac\n"));
+    assert_string_equal(text.data, "?[2J?31m\xef\xbf\xbd\xe2\x82\xac?");
+    text_finish(&text);
+    struct error err = ERROR_INIT;
+    error_set(&err, -EINVAL, "%s", "\x1b]0;t\x07\xc2\x9b\x9b\xc3\xa4\na");
+    assert_string_equal(err.text, "?]0;t????\xc3\xa4 a");
+}
+
 static void keep_line(void *context, enum log_level level, const char *line)
 {
     snprintf(context, 64, "%d %s", (int)level, line);
@@ -131,8 +143,8 @@ static void test_log_writes_one_line_or_nothing(void **state)
     (void)state;
     char line[64] = "";
     struct log log = {keep_line, line};
-    log_warning(&log, "path %s", "a\nb");
-    assert_string_equal(line, "2 path a b");
+    log_warning(&log, "path %s", "a\nb\x1b");
+    assert_string_equal(line, "2 path a b?");
     log_info(NULL, "nobody listens");
 }
 
@@ -145,6 +157,7 @@ int main(void)
         cmocka_unit_test(test_html_and_csv),
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_errors_say_their_reason_and_are_cut),
+        cmocka_unit_test(test_what_goes_to_a_screen_cannot_steer_it),
         cmocka_unit_test(test_log_writes_one_line_or_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

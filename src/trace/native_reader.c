@@ -135,31 +135,55 @@ static int load_contents(struct native_reader *reader, uint64_t size, const stru
     return 0;
 }
 
-/* The next whole chunk at or behind *position; damaged stretches are stepped over. False at the end of what is whole. */
+enum place { PLACE_CHUNK, PLACE_UNFINISHED, PLACE_DAMAGED };
+
+/* What begins with these bytes. A header that is right but whose body isn't there yet is the end of a file that grows. */
+static enum place place_of(const struct chunk_header *header, uint64_t left)
+{
+    if (chunk_header_valid(header, left))
+        return PLACE_CHUNK;
+    bool header_right = header->magic == CHUNK_MAGIC && header->header_checksum == chunk_header_checksum(header);
+    return header_right && header->size > left - sizeof(*header) ? PLACE_UNFINISHED : PLACE_DAMAGED;
+}
+
+/* Steps over a damaged stretch. A window is read once, however many false beginnings are in it. */
+static enum place search_chunk(const struct native_reader *reader, uint64_t size, uint64_t *position,
+                               struct chunk_header *ret_header)
+{
+    CLEANUP(freep) uint8_t *window = malloc(SEARCH_BYTES);
+    const uint32_t magic = CHUNK_MAGIC;
+    while (window && *position + sizeof(*ret_header) <= size) {
+        uint32_t length = size - *position < SEARCH_BYTES ? (uint32_t)(size - *position) : SEARCH_BYTES, skip = 0;
+        if (pread_all(reader->store->fd, window, length, *position) < 0)
+            return PLACE_DAMAGED;
+        for (; skip + sizeof(*ret_header) <= length; skip += CHUNK_ALIGNMENT) {
+            if (memcmp(window + skip, &magic, sizeof(magic)) != 0)
+                continue;
+            memcpy(ret_header, window + skip, sizeof(*ret_header));
+            enum place place = place_of(ret_header, size - *position - skip);
+            if (place == PLACE_DAMAGED)
+                continue;
+            *position += skip;
+            return place;
+        }
+        *position += skip;
+    }
+    return PLACE_DAMAGED;
+}
+
+/* The next whole chunk at or behind *position. False at the end of what is whole. */
 static bool next_chunk(const struct native_reader *reader, uint64_t size, uint64_t *position, struct chunk_header *ret_header)
 {
-    CLEANUP(freep) uint8_t *window = NULL;
-    while (*position + sizeof(*ret_header) <= size) {
-        if (pread_all(reader->store->fd, ret_header, sizeof(*ret_header), *position) == 0 &&
-            chunk_header_valid(ret_header, size - *position))
-            return true;
-        /* A header that is right but whose body isn't there yet: that is the end of a file that grows. */
-        if (ret_header->magic == CHUNK_MAGIC && ret_header->header_checksum == chunk_header_checksum(ret_header) &&
-            ret_header->size > size - *position - sizeof(*ret_header))
-            return false;
-        if (!window && !(window = malloc(SEARCH_BYTES)))
-            return false;
-        uint64_t from = *position + CHUNK_ALIGNMENT, left = size > from ? size - from : 0;
-        uint32_t length = left < SEARCH_BYTES ? (uint32_t)left : SEARCH_BYTES;
-        if (length < sizeof(*ret_header) || pread_all(reader->store->fd, window, length, from) < 0)
-            return false;
-        uint32_t skip = 0;
-        const uint32_t magic = CHUNK_MAGIC;
-        while (skip + 4 <= length && memcmp(window + skip, &magic, 4) != 0)
-            skip += CHUNK_ALIGNMENT;
-        *position = from + skip;
+    if (*position + sizeof(*ret_header) > size)
+        return false;
+    enum place place = PLACE_DAMAGED;
+    if (pread_all(reader->store->fd, ret_header, sizeof(*ret_header), *position) == 0)
+        place = place_of(ret_header, size - *position);
+    if (place == PLACE_DAMAGED) {
+        *position += CHUNK_ALIGNMENT;
+        place = search_chunk(reader, size, position, ret_header);
     }
-    return false;
+    return place == PLACE_CHUNK;
 }
 
 /* Loads all whole chunks from reader->position on. *ret_found: how many. */

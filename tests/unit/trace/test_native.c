@@ -3,6 +3,7 @@
 #include "trace_fixture.h"
 
 #include "base/file.h"
+#include "trace/file_format.h"
 #include "trace/lod.h"
 
 #include <fcntl.h>
@@ -287,6 +288,28 @@ static void test_truncated_files_give_what_is_whole(void **state)
     free(data);
 }
 
+/* Every 64 bytes look like the beginning of a chunk: a search that read on anew behind each would read half a terabyte. */
+static void test_false_beginnings_cost_one_look_each(void **state)
+{
+    struct trace *trace = make(10);
+    write_native(trace, path);
+    trace_unref(trace);
+    size_t size, padded = 32u << 20;
+    char *data = contents(path, &size), *hostile = calloc(1, padded);
+    assert_non_null(hostile);
+    memcpy(hostile, data, NATIVE_PAGE);
+    for (size_t at = NATIVE_PAGE; at < padded; at += CHUNK_ALIGNMENT)
+        memcpy(hostile + at, &(uint32_t){CHUNK_MAGIC}, sizeof(uint32_t));
+    put_file(other_path, hostile, padded);
+    free(hostile);
+    free(data);
+    alarm(20);
+    struct trace *read = open_native(other_path);
+    alarm(0);
+    assert_int_equal(read_all(read), 0);
+    trace_unref(read);
+}
+
 static void test_a_lost_table_of_contents_is_rebuilt(void **state)
 {
     struct trace *trace = make(20000);
@@ -450,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_what_is_written_is_read),
         cmocka_unit_test(test_same_trace_same_bytes),
         cmocka_unit_test(test_truncated_files_give_what_is_whole),
+        cmocka_unit_test(test_false_beginnings_cost_one_look_each),
         cmocka_unit_test(test_a_lost_table_of_contents_is_rebuilt),
         cmocka_unit_test(test_flipped_bits_never_crash),
         cmocka_unit_test(test_foreign_files_are_refused),

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "session_files.h"
 #include "target_files.h"
 
 #include <errno.h>
@@ -36,6 +37,13 @@ struct trace_builder *merge_builder(struct merge *merge)
 const struct merge_options *merge_get_options(const struct merge *merge)
 {
     return merge->options;
+}
+
+bool merge_same_boot(const struct merge *merge)
+{
+    char boot_id[40];
+    session_boot_id(boot_id);
+    return boot_id[0] && strncmp(merge->session->boot_id, boot_id, sizeof boot_id) == 0;
 }
 
 const char *merge_directory(const struct merge *merge)

@@ -48,6 +48,7 @@ extern const struct merge_part merge_part_samples;  /* merge_samples.c: everythi
 void *merge_state(struct merge *merge, const struct merge_part *part);
 struct trace_builder *merge_builder(struct merge *merge);
 const struct merge_options *merge_get_options(const struct merge *merge);
+bool merge_same_boot(const struct merge *merge); /* recorded since this machine was started: kernel addresses mean the same */
 const char *merge_directory(const struct merge *merge);
 node_id merge_node(const struct merge *merge);
 

@@ -94,7 +94,7 @@ static void unknown_frame(struct symbolizer *symbolizer, const struct module *mo
 
 static size_t resolve_kernel(struct symbolizer *symbolizer, struct module *module, uint64_t address, struct symbol_frame *frame)
 {
-    const char *owner = "", *name = kernel_names_find(symbolizer->kernel, address, &owner);
+    const char *owner = "", *name = symbolizer->options.no_kernel ? NULL : kernel_names_find(symbolizer->kernel, address, &owner);
     if (!name) {
         unknown_frame(symbolizer, module, address, frame);
         return 1;
@@ -129,6 +129,8 @@ size_t symbolizer_resolve(struct symbolizer *symbolizer, struct module *module, 
 const char *symbolizer_module_problem(struct symbolizer *symbolizer, struct module *module)
 {
     if (module_kind_of(module) == MODULE_KIND_KERNEL) {
+        if (symbolizer->options.no_kernel)
+            return "the kernel that was recorded is not the one that runs";
         int problem = kernel_names_problem(symbolizer->kernel);
         if (problem == -EACCES)
             return "kernel addresses are hidden (kernel.kptr_restrict)";

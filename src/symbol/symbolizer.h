@@ -12,6 +12,7 @@ struct progress;
 
 struct symbolizer_options {
     bool no_inlines;
+    bool no_kernel;                 /* another boot was recorded: the kernel's functions lie elsewhere now */
     bool no_debuginfod;             /* debuginfod is asked only when DEBUGINFOD_URLS is set, and never during a run */
     unsigned debuginfod_timeout_ms; /* per module; 0 = 5000 */
     const char *debug_directories;  /* ':'-separated; NULL = /usr/lib/debug */

@@ -9,5 +9,6 @@ int64_t clock_raw_ns(void);       /* CLOCK_MONOTONIC_RAW: the time axis of recor
 int64_t clock_monotonic_ns(void); /* CLOCK_MONOTONIC: for time-outs and progress */
 int64_t clock_realtime_ns(void);  /* since the epoch */
 int64_t clock_process_cpu_ns(void);
+int64_t clock_thread_cpu_ns(void); /* of the calling thread */
 
 #endif

@@ -3,6 +3,7 @@
 #include "drain.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "target_files.h"
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#define LOOK_CHEAP_NS 3000000
 
 struct drain_process {
     uint64_t key;
@@ -42,6 +45,8 @@ struct drain {
     struct map known;         /* hash of (kind, key, number) of every file that was opened */
     uint32_t announced;       /* value at the last look into the directory */
     bool look_again;          /* a file was still being made */
+    int64_t look_cost_ns;     /* our CPU time for the last look */
+    int64_t looked_ns;        /* when it ended */
     struct drain_statistics statistics;
 };
 
@@ -137,9 +142,17 @@ static int chunk_add(struct drain *drain, const struct target_name *name, const 
     return 0;
 }
 
+/* A build leaves a file of each of its processes: going through a hundred thousand names for each new one would take a CPU. So
+ * a look that is dear is not the next one's turn before 20 times as long; chunks have room until then. */
+static bool may_look(const struct drain *drain)
+{
+    return drain->look_cost_ns < LOOK_CHEAP_NS || clock_monotonic_ns() - drain->looked_ns > 20 * drain->look_cost_ns;
+}
+
 /* Opens what is new in the directory. What is still being made is looked for again at the next round. */
 static int look(struct drain *drain)
 {
+    int64_t begin_ns = clock_thread_cpu_ns();
     int copy = openat(drain->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = copy < 0 ? NULL : fdopendir(copy);
     if (!directory) {
@@ -160,6 +173,8 @@ static int look(struct drain *drain)
             map_set(&drain->known, key, 1);
     }
     closedir(directory);
+    drain->look_cost_ns = clock_thread_cpu_ns() - begin_ns;
+    drain->looked_ns = clock_monotonic_ns();
     return 0;
 }
 
@@ -257,7 +272,7 @@ int64_t drain_round(struct drain *drain, enum drain_how how)
     uint32_t announced = __atomic_load_n(&drain->session->announced, __ATOMIC_ACQUIRE);
     if (how == DRAIN_FINAL)
         drain_check_processes(drain);
-    if (announced != drain->announced || drain->look_again || how == DRAIN_FINAL) {
+    if (how == DRAIN_FINAL || ((announced != drain->announced || drain->look_again) && may_look(drain))) {
         drain->announced = announced;
         int code = look(drain);
         if (code)

@@ -2,6 +2,8 @@
 /* Which ways of sampling work here: each is really tried. */
 #include "sampling_probe.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <signal.h>
@@ -15,11 +17,9 @@
 /* Keeps the CPU busy for about `duration_ns` of this thread's own CPU time, so that a clock has something to count. */
 static void spin(int64_t duration_ns)
 {
-    struct timespec start, now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
-    do {
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    } while ((now.tv_sec - start.tv_sec) * 1000000000LL + (now.tv_nsec - start.tv_nsec) < duration_ns);
+    int64_t end_ns = clock_thread_cpu_ns() + duration_ns;
+    while (clock_thread_cpu_ns() < end_ns)
+        ;
 }
 
 static int event_open(struct perf_event_attr *attributes, pid_t pid, int cpu)

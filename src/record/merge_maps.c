@@ -199,6 +199,19 @@ static int apply_one(const struct noted_mapping *mapping, struct address_map *ma
     return address_map_add_module(map, mapping->start, mapping->length, mapping->file_offset, mapping->module);
 }
 
+static void apply_until(const struct merge_maps *maps, const struct timeline *timeline, int64_t time_ns, struct address_map *map)
+{
+    for (size_t i = 0; i < timeline->count && maps->noted[timeline->first + i].time_ns <= time_ns; i++)
+        apply_one(&maps->noted[timeline->first + i], map);
+}
+
+/* Carries a map forward. */
+static void advance(const struct merge_maps *maps, struct timeline *timeline, int64_t time_ns)
+{
+    while (timeline->applied < timeline->count && maps->noted[timeline->first + timeline->applied].time_ns <= time_ns)
+        apply_one(&maps->noted[timeline->first + timeline->applied++], timeline->map);
+}
+
 /* Everything of one image up to a time, on top of what its ancestors had when they forked. */
 static void apply_ancestors(struct merge_maps *maps, process_id process, int64_t time_ns, struct address_map *map, unsigned depth)
 {
@@ -207,29 +220,52 @@ static void apply_ancestors(struct merge_maps *maps, process_id process, int64_t
         apply_ancestors(maps, row->parent, row->start_ns, map, depth + 1);
     if (process.index >= maps->process_count)
         return;
-    const struct timeline *timeline = &maps->timelines[process.index];
-    for (size_t i = 0; i < timeline->count; i++) {
-        const struct noted_mapping *mapping = &maps->noted[timeline->first + i];
-        if (mapping->time_ns > time_ns)
-            break;
-        apply_one(mapping, map);
+    apply_until(maps, &maps->timelines[process.index], time_ns, map);
+}
+
+static size_t count_until(const struct merge_maps *maps, const struct timeline *timeline, int64_t time_ns)
+{
+    size_t low = 0, high = timeline->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (maps->noted[timeline->first + middle].time_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    return low;
+}
+
+/* The parent's map, if it is still, or not yet, what it was at the fork: the children of a server that forks ten thousand
+ * times share it. NULL: it has gone on. */
+static const struct address_map *map_at_fork(struct merge_maps *maps, const struct trace_process *row)
+{
+    if (!row || row->generation != 0 || row->parent.index >= maps->process_count)
+        return NULL;
+    struct timeline *parent = &maps->timelines[row->parent.index];
+    if (!parent->map || parent->applied > count_until(maps, parent, row->start_ns))
+        return NULL;
+    advance(maps, parent, row->start_ns);
+    return parent->map;
 }
 
 static int begin_again(struct merge_maps *maps, process_id process, int64_t time_ns)
 {
     struct timeline *timeline = &maps->timelines[process.index];
     const struct trace_process *row = trace_builder_process(merge_builder(maps->merge), process);
+    const struct address_map *parent = map_at_fork(maps, row);
+    pid_t pid = row ? row->pid : 0;
     struct address_map *map;
-    int r = address_map_create(merge_modules_table(maps->modules), row ? row->pid : 0, &map);
+    int r = parent ? address_map_clone(parent, pid, &map) : address_map_create(merge_modules_table(maps->modules), pid, &map);
     if (r < 0)
         return r;
-    apply_ancestors(maps, process, time_ns, map, 0);
+    if (parent)
+        apply_until(maps, timeline, time_ns, map);
+    else
+        apply_ancestors(maps, process, time_ns, map, 0);
     address_map_destroy(timeline->map);
     timeline->map = map;
-    timeline->applied = 0;
-    while (timeline->applied < timeline->count && maps->noted[timeline->first + timeline->applied].time_ns <= time_ns)
-        timeline->applied++;
+    timeline->applied = count_until(maps, timeline, time_ns);
     return 0;
 }
 
@@ -242,7 +278,6 @@ struct address_map *merge_maps_at(struct merge_maps *maps, process_id process, i
                     maps->noted[timeline->first + timeline->applied - 1].time_ns > time_ns;
     if ((!timeline->map || backward) && begin_again(maps, process, time_ns) < 0)
         return NULL;
-    while (timeline->applied < timeline->count && maps->noted[timeline->first + timeline->applied].time_ns <= time_ns)
-        apply_one(&maps->noted[timeline->first + timeline->applied++], timeline->map);
+    advance(maps, timeline, time_ns);
     return timeline->map;
 }

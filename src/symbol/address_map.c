@@ -179,18 +179,22 @@ static bool covers_nothing(const struct mapping_set *set, uint64_t start, uint64
     return at == set->count || set->mappings[at].start >= end;
 }
 
-/* The common case while a process starts: behind everything there is, in a set that nobody else holds. */
-static bool append_in_place(struct address_map *map, const struct mapping *added)
+/* The common case while a process starts: it covers nothing, in a set that nobody else holds. Mostly in front of all others, as
+ * the kernel hands out addresses from the top down. */
+static bool insert_in_place(struct address_map *map, const struct mapping *added)
 {
     bool done = false;
     pthread_mutex_lock(&map->lock);
     struct mapping_set *set = map->set;
+    size_t at = first_ending_after(set, added->start);
     if (atomic_load_explicit(&set->references, memory_order_acquire) == 1 &&
-        (set->count == 0 || set->mappings[set->count - 1].end <= added->start)) {
+        (at == set->count || set->mappings[at].start >= added->end)) {
         struct mapping *moved = array_reserve(set->mappings, &set->capacity, set->count + 1, sizeof *moved);
         if (moved) {
+            memmove(moved + at + 1, moved + at, (set->count - at) * sizeof *moved);
+            moved[at] = *added;
             set->mappings = moved;
-            set->mappings[set->count++] = *added;
+            set->count++;
             set->generation = next_generation();
             done = true;
         }
@@ -204,7 +208,7 @@ static int map_replace(struct address_map *map, uint64_t start, uint64_t end, co
     /* Only the owner changes map->set, so reading it here needs no lock. */
     if (!added && covers_nothing(map->set, start, end))
         return 0;
-    if (added && append_in_place(map, added))
+    if (added && insert_in_place(map, added))
         return 0;
     struct mapping_set *set = set_replace(map->set, start, end, added), *old = map->set;
     if (!set)

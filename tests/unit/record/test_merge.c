@@ -161,6 +161,84 @@ static void put_exit(struct spool *spool, int32_t pid, int64_t time_ns, int32_t 
     assert_int_equal(spool_put(spool, SPOOL_KEEP, &record.header), 0);
 }
 
+static void put_module(struct spool *spool, uint32_t number, const char *path)
+{
+    struct {
+        struct wire_module record;
+        char path[8];
+    } module = {.record = {.header = {WIRE_MODULE, sizeof module / 8, (uint32_t)strlen(path)}, .number = number}};
+    strcpy(module.path, path);
+    assert_int_equal(spool_put(spool, SPOOL_KEEP, &module.record.header), 0);
+}
+
+static void put_mapping(struct spool *spool, int32_t pid, uint32_t module, uint64_t start, int64_t time_ns)
+{
+    struct wire_mapping record = {.header = {WIRE_MAPPING, sizeof record / 8, module}, .time_ns = time_ns, .pid = pid,
+                                  .start = start, .length = 0x1000};
+    assert_int_equal(spool_put(spool, SPOOL_KEEP, &record.header), 0);
+}
+
+static void put_chain(struct spool *spool, int32_t pid, int64_t time_ns)
+{
+    struct {
+        struct wire_chain_sample record;
+        uint64_t address;
+    } chain = {.record = {.header = {WIRE_CHAIN_SAMPLE, sizeof chain / 8, 1}, .time = (uint64_t)time_ns, .weight = 1, .pid = pid,
+                          .tid = pid}, .address = 0x5010};
+    assert_int_equal(spool_put(spool, 0, &chain.record.header), 0);
+}
+
+/* What was mapped at one address when its process was sampled at that time. */
+static const char *module_at(const struct trace *trace, int32_t pid, int64_t time_ns)
+{
+    uint32_t count;
+    const struct trace_track *tracks = trace_tracks(trace, &count);
+    const struct trace_frame *frames = trace_frames(trace, &count);
+    const char *found = "?";
+    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_SAMPLES); i++) {
+        struct sample_block block;
+        assert_int_equal(trace_samples_get(trace, i, &block, NULL), 0);
+        for (uint32_t row = 0; row < block.info.count; row++) {
+            const struct stack_node *stacks = trace_stacks(trace, &count);
+            module_id module = frames[stacks[block.stack[row].index].frame.index].module;
+            if (tracks[block.info.track.index].tid == pid && block.time_ns[row] == time_ns)
+                found = module.index == ID_NONE ? "none" : trace_text(trace, trace_modules(trace, &count)[module.index].path);
+        }
+        trace_samples_put(trace, &block);
+    }
+    return found;
+}
+
+/* A child has what its parent had at the fork, whether the parent's samples were looked at up to then, beyond it or not yet. */
+static void test_children_begin_with_the_mappings_of_the_fork(void **state)
+{
+    struct fixture *fixture = *state;
+    struct spool *spool = session_spool(fixture->session);
+    int64_t start = session_start_raw_ns(fixture->session);
+    put_module(spool, 1, "/one");
+    put_module(spool, 2, "/two");
+    put_start(spool, 100, 1, start);
+    put_mapping(spool, 100, 1, 0x5000, start + 10);
+    put_start(spool, 101, 100, start + 20);
+    put_start(spool, 102, 100, start + 20);
+    put_start(spool, 103, 102, start + 25);
+    put_start(spool, 104, 100, start + 60);
+    put_mapping(spool, 101, 2, 0x5000, start + 30);
+    put_mapping(spool, 100, 2, 0x5000, start + 50);
+    static const struct {
+        int32_t pid;
+        int64_t at;
+        const char *module;
+    } samples[] = {{103, 26, "/one"}, {100, 15, "/one"}, {101, 25, "/one"}, {101, 35, "/two"}, {101, 28, "/one"}, {100, 55, "/two"},
+                   {102, 70, "/one"}, {104, 65, "/two"}, {100, 5, "none"}};
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++)
+        put_chain(spool, samples[i].pid, start + samples[i].at);
+    assert_int_equal(spool_flush(spool, true), 0);
+    CLEANUP(trace_unrefp) struct trace *trace = fixture_merge(fixture);
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++)
+        assert_string_equal(module_at(trace, samples[i].pid, samples[i].at), samples[i].module);
+}
+
 static void test_fork_exec_and_reused_pids(void **state)
 {
     struct fixture *fixture = *state;
@@ -242,6 +320,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_two_versions_in_one_run, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_files_cost_themselves, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_an_impossible_record_costs_itself_only, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_children_begin_with_the_mappings_of_the_fork, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_fork_exec_and_reused_pids, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_links_and_counters, fixture_setup, fixture_teardown),
         cmocka_unit_test(test_no_session_is_an_error),

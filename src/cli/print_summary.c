@@ -95,6 +95,7 @@ static void json_processes(struct json *json, const struct summary *summary)
         json_optional(json, "end_ns", process->end_ns);
         json_optional(json, "exit_status", summary_exit_status(process->wait_status));
         json_optional(json, "wait_status", (struct optional_i64){process->wait_status != -1, process->wait_status});
+        json_bool(json, "replaced_by_exec", process->replaced);
         json_bool(json, "attached", process->attached);
         json_i64(json, "cpu_ns", process->cpu_ns);
         json_string(json, "reason", process->reason);
@@ -122,6 +123,10 @@ static void json_sampling(struct json *json, const struct summary *summary)
     json_u64(json, "samples", summary->samples);
     json_u64(json, "samples_kernel", summary->samples_kernel);
     json_u64(json, "samples_truncated", summary->samples_truncated);
+    json_open(json, "samples_truncated_by", '{');
+    for (int i = 0; i < SAMPLE_CUT_COUNT; i++)
+        json_u64(json, sample_cut_name((enum sample_cut)i), summary->samples_cut[i]);
+    json_close(json, '}');
     json_u64(json, "samples_without_stack", summary->samples_without_stack);
     json_i64(json, "sampled_ns", summary->sampled_ns);
     json_i64(json, "kernel_ns", summary->kernel_ns);

@@ -170,6 +170,9 @@ static int sample_row(struct csv *csv, const struct sample_block *block, uint32_
     for (unsigned i = 0; i < 3; i++)
         if (flags >> i & 1)
             text_addf(&csv->field, "%s%s", csv->field.length ? " " : "", flag_names[i]);
+    const char *cut = sample_cut_of(flags) ? sample_cut_name(sample_cut_of(flags)) : NULL;
+    if (cut)
+        text_addf(&csv->field, " %s", cut);
     add_string_column(out, csv->field.length ? csv->field.data : "");
     int r = add_stack_column(csv, block->stack ? block->stack[row] : STACK_NONE);
     return r < 0 ? r : end_row(csv, NULL);

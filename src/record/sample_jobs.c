@@ -194,8 +194,7 @@ static struct sample_facts facts_of(const struct unwind_job *job)
 static void finish_job(struct sample_jobs *jobs, struct unwind_job *job)
 {
     struct sample_facts facts = facts_of(job);
-    uint8_t flags = job->end == UNWIND_ROOT ? 0 : SAMPLE_TRUNCATED;
-    put_sample(jobs, &facts, flags, job->frames, job->frame_count);
+    put_sample(jobs, &facts, unwind_end_flags(job->end), job->frames, job->frame_count);
     map_view_release(job->view);
     unwind_job_destroy(job);
 }

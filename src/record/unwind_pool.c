@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "job_queue.h"
+#include "trace/event.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -72,6 +73,14 @@ void unwind_job_run(struct unwinder *unwinder, struct unwind_job *job)
         job->end = UNWIND_LIMIT;
     memcpy(job->frames, frames, count * sizeof(frames[0]));
     job->frame_count = count;
+}
+
+uint8_t unwind_end_flags(enum unwind_end end)
+{
+    static const enum sample_cut cuts[] = {
+        [UNWIND_STACK_ENDED] = SAMPLE_CUT_COPY_ENDED, [UNWIND_NO_CFI] = SAMPLE_CUT_NO_UNWIND_INFO,
+        [UNWIND_BAD_FRAME] = SAMPLE_CUT_BAD_FRAME, [UNWIND_LIMIT] = SAMPLE_CUT_TOO_DEEP};
+    return end == UNWIND_ROOT ? 0 : (uint8_t)(SAMPLE_TRUNCATED | cuts[end] << SAMPLE_CUT_SHIFT);
 }
 
 static void *work(void *context)

@@ -36,6 +36,11 @@ enum sample_event {
 #include "kinds.def"
     SAMPLE_EVENT_COUNT
 };
+enum sample_cut {
+#define SAMPLE_CUT(enumerator, name) SAMPLE_CUT_##enumerator,
+#include "kinds.def"
+    SAMPLE_CUT_COUNT
+};
 enum payload_kind {
     PAYLOAD_NONE,
 #define PAYLOAD(enumerator, name) PAYLOAD_##enumerator,
@@ -50,6 +55,8 @@ const char *track_kind_name(enum track_kind kind);
 const char *link_kind_name(enum link_kind kind);
 const char *confidence_name(enum confidence confidence);
 const char *sample_event_name(enum sample_event event);
+const char *sample_cut_name(enum sample_cut cut);
+int sample_cut_find(const char *name);
 const char *payload_kind_name(enum payload_kind kind);
 int span_kind_find(const char *name);
 int track_kind_find(const char *name);
@@ -138,6 +145,12 @@ enum sample_flags {
     SAMPLE_KERNEL = 2,      /* the CPU was in the kernel */
     SAMPLE_NO_STACK = 4,    /* only the address is known */
 };
+/* Bits 3 to 5 of the flags of a truncated sample say what ended its stack. */
+enum { SAMPLE_CUT_SHIFT = 3, SAMPLE_CUT_MASK = 7 << SAMPLE_CUT_SHIFT };
+static inline enum sample_cut sample_cut_of(uint8_t flags)
+{
+    return (enum sample_cut)((flags & SAMPLE_CUT_MASK) >> SAMPLE_CUT_SHIFT);
+}
 struct sample {
     int64_t time_ns;
     int64_t weight;         /* ns of CPU time this sample stands for (TIME events), else occurrences; off-CPU ns for SWITCH */

@@ -24,6 +24,10 @@ static const char *const sample_event_names[] = {
 #define SAMPLE_EVENT(enumerator, name) name,
 #include "kinds.def"
 };
+static const char *const sample_cut_names[] = {
+#define SAMPLE_CUT(enumerator, name) name,
+#include "kinds.def"
+};
 static const char *const payload_kind_names[] = {
     "none",
 #define PAYLOAD(enumerator, name) name,
@@ -75,6 +79,7 @@ DEFINE_NAMES(track_kind)
 DEFINE_NAMES(link_kind)
 DEFINE_NAMES(confidence)
 DEFINE_NAMES(sample_event)
+DEFINE_NAMES(sample_cut)
 DEFINE_NAMES(payload_kind)
 
 const struct payload_field *payload_fields(enum payload_kind kind, size_t *ret_count)

@@ -137,6 +137,32 @@ static int add_threads(struct summary_build *build)
     return result < 0 ? out_of_memory(build->err) : 0;
 }
 
+static uint64_t moment_key(const struct trace_process *process, int64_t time_ns)
+{
+    return hash_u64(hash_u64((uint64_t)process->node.index << 32 | (uint32_t)process->pid) ^ (uint64_t)time_ns);
+}
+
+/* Where an exec ended a process, the next generation of its pid began at that very moment. */
+static int find_replaced(struct summary_build *build)
+{
+    struct map begun;
+    int result = 0;
+    map_init(&begun);
+    for (uint32_t i = 0; i < build->process_count && result == 0; i++)
+        if (build->processes[i].generation > 0)
+            result = map_set(&begun, moment_key(&build->processes[i], build->processes[i].start_ns), i);
+    for (uint32_t i = 0; i < build->process_count && result == 0; i++) {
+        const struct trace_process *process = &build->processes[i];
+        uint64_t next;
+        build->summary->processes[i].replaced =
+            process->exit_status == -1 && process->end_ns != INT64_MIN &&
+            map_get(&begun, moment_key(process, process->end_ns), &next) &&
+            build->processes[next].generation == process->generation + 1;
+    }
+    map_finish(&begun);
+    return result < 0 ? out_of_memory(build->err) : 0;
+}
+
 static int add_processes(struct summary_build *build)
 {
     struct summary *summary = build->summary;
@@ -160,7 +186,7 @@ static int add_processes(struct summary_build *build)
         };
     }
     summary->process_count = build->process_count;
-    return 0;
+    return find_replaced(build);
 }
 
 /* --- order ---------------------------------------------------------------------------------------------------------

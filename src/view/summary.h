@@ -48,6 +48,7 @@ struct summary_thread {
 struct summary_process {
     const char *command, *executable, *reason;
     int32_t pid, rank, wait_status; /* wait_status -1 = unknown */
+    bool replaced;                  /* by the next generation, with an exec: this one has no exit status */
     uint32_t generation;
     int64_t start_ns;
     struct optional_i64 end_ns;
@@ -74,6 +75,7 @@ struct summary {
 
     /* Of samples of CPU time: */
     uint64_t samples, samples_kernel, samples_truncated, samples_without_stack;
+    uint64_t samples_cut[SAMPLE_CUT_COUNT]; /* the truncated ones by what ended them */
     int64_t sampled_ns, kernel_ns;
     double asked_hz, frequency_hz, delivered_hz; /* asked for, set, samples by CPU time; 0 = not known */
     uint64_t fault_samples;

@@ -140,10 +140,38 @@ static void draw_cost(struct drawing *drawing)
     text_finish(&line);
 }
 
+/* How many stacks are whole and what ended the others, so that one knows whether a larger copy would help. */
+static void draw_stacks(struct drawing *drawing)
+{
+    static const char *const cuts[SAMPLE_CUT_COUNT] = {
+        [SAMPLE_CUT_UNKNOWN] = "lose their callers on the way (code without frame pointers?)",
+        [SAMPLE_CUT_COPY_ENDED] = "end with the copied piece of the stack (a larger one: --perf-callgraph dwarf,BYTES)",
+        [SAMPLE_CUT_NO_UNWIND_INFO] = "end in code without unwind information",
+        [SAMPLE_CUT_BAD_FRAME] = "end where the unwind information does not fit the stack",
+        [SAMPLE_CUT_TOO_DEEP] = "have more frames than are taken",
+    };
+    const struct summary *summary = drawing->summary;
+    char percent[32], count[32];
+    struct text line = TEXT_INIT;
+    if (summary->samples <= summary->samples_without_stack)
+        return;
+    uint64_t whole = summary->samples - summary->samples_without_stack - summary->samples_truncated;
+    format_percent(percent, sizeof percent, (double)whole, (double)summary->samples);
+    text_addf(&line, "%s %% of %s samples have a stack that reaches its thread's root", percent,
+              format_count(count, sizeof count, summary->samples));
+    for (int i = 0; i < SAMPLE_CUT_COUNT; i++)
+        if (summary->samples_cut[i]) {
+            format_percent(percent, sizeof percent, (double)summary->samples_cut[i], (double)summary->samples);
+            text_addf(&line, "; %s %% %s", percent, cuts[i]);
+        }
+    fact(drawing, "stacks", line.data ? line.data : "");
+    text_finish(&line);
+}
+
 static void draw_times(struct drawing *drawing)
 {
     const struct summary *summary = drawing->summary;
-    char text[256], time[32], other[32], percent[32];
+    char text[256], time[32], other[32];
     if (summary->samples) {
         double kernel_share =
             summary->sampled_ns > 0 ? 100.0 * (double)summary->kernel_ns / (double)summary->sampled_ns : 0;
@@ -164,14 +192,7 @@ static void draw_times(struct drawing *drawing)
                  format_duration(other, sizeof other, summary->preempted_ns));
         fact(drawing, "off CPU", text);
     }
-    if (summary->samples > summary->samples_without_stack) {
-        uint64_t with = summary->samples - summary->samples_without_stack, whole = with - summary->samples_truncated;
-        char count[32];
-        format_percent(percent, sizeof percent, (double)whole, (double)summary->samples);
-        snprintf(text, sizeof text, "%s %% of %s samples have a stack that reaches its thread's root", percent,
-                 format_count(count, sizeof count, summary->samples));
-        fact(drawing, "stacks", text);
-    }
+    draw_stacks(drawing);
     if (*metadata(drawing, "sampling.page_faults") && !summary->filtered) {
         char count[32];
         uint64_t faults = strtoull(metadata(drawing, "sampling.page_faults"), NULL, 10);

@@ -120,6 +120,13 @@ static void add_to_thread(struct summary_build *build, const struct sample_aggre
     }
 }
 
+static void add_truncated(struct summary *summary, const struct sample_aggregate *row)
+{
+    enum sample_cut cut = sample_cut_of(row->flags);
+    summary->samples_truncated += row->count;
+    summary->samples_cut[cut < SAMPLE_CUT_COUNT ? cut : SAMPLE_CUT_UNKNOWN] += row->count;
+}
+
 static int add_row(struct summary_build *build, const struct sample_aggregate *row)
 {
     struct summary *summary = build->summary;
@@ -136,7 +143,7 @@ static int add_row(struct summary_build *build, const struct sample_aggregate *r
     if (row->flags & SAMPLE_NO_STACK)
         summary->samples_without_stack += row->count;
     else if (row->flags & SAMPLE_TRUNCATED)
-        summary->samples_truncated += row->count;
+        add_truncated(summary, row);
     add_to_thread(build, row);
     return add_stack(build, row) < 0 ? out_of_memory(build) : 0;
 }

@@ -332,7 +332,7 @@ static void cell_end(struct table *table, const struct summary_process *process)
 {
     char text[64];
     if (process->wait_status == -1)
-        snprintf(text, sizeof text, "unknown");
+        snprintf(text, sizeof text, process->replaced ? "exec" : "-");
     else if (WIFSIGNALED(process->wait_status))
         snprintf(text, sizeof text, "signal %d", WTERMSIG(process->wait_status));
     else

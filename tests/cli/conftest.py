@@ -70,6 +70,11 @@ class Profiled(Outcome):
         assert done.returncode == 0, done.stderr.decode(errors="replace")
         return json.loads(done.stdout)
 
+    def text_summary(self):
+        done = subprocess.run([self.hprofiler, "summary", str(self.trace)], capture_output=True, timeout=TIMEOUT_S)
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+        return done.stdout.decode()
+
     def query(self, sql):
         done = subprocess.run([self.hprofiler, "query", str(self.trace), sql, "--format", "json"], capture_output=True, timeout=TIMEOUT_S)
         assert done.returncode == 0, done.stderr.decode(errors="replace")

@@ -156,6 +156,23 @@ def test_a_stack_deeper_than_its_copy_is_flagged(runner, program, depth, size, w
     assert sampling["samples"] > 100
     share = sampling["samples_truncated"] / sampling["samples"]
     assert share < 0.05 if whole else share > 0.95
+    by = sampling["samples_truncated_by"]
+    assert sum(by.values()) == sampling["samples_truncated"]
+    assert whole or by["copy-ended"] > 0.95 * sampling["samples"]
+    assert whole or "end with the copied piece" in " ".join(profiled.text_summary().split())
+
+
+def test_how_each_process_ended_is_said_as_far_as_it_is_known(runner, program):
+    script = f"{program} burn 0.05; exec false"
+    profiled = runner.profiled(["sh", "-c", script])
+    processes = profiled.summary()["processes"]
+    shell, copy, child, last = sorted(processes, key=lambda process: process["start_ns"])
+    assert shell["command"] == "sh" and shell["replaced_by_exec"] and shell["exit_status"] is None
+    assert copy["replaced_by_exec"] and copy["pid"] == child["pid"]
+    assert child["exit_status"] is None and not child["replaced_by_exec"]  # the kernel does not tell us
+    assert last["pid"] == shell["pid"] and last["exit_status"] == 1 and not last["replaced_by_exec"]
+    table = profiled.text_summary().split("Processes")[1]
+    assert [line.split()[4] for line in table.splitlines()[2:6]] == ["exec", "exec", "-", "1"]
 
 
 def test_frame_pointer_stacks_reach_the_root(runner, program):

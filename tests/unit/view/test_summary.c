@@ -133,7 +133,7 @@ static struct trace *make_trace(void)
     for (int i = 0; i < 3; i++)
         add_sample(&fixture, fixture.worker, 30 + i, 100, fixture.recursive, 0);
     for (int i = 0; i < 5; i++)
-        add_sample(&fixture, fixture.worker, 40 + i, 100, fixture.leaf, i == 0 ? SAMPLE_TRUNCATED : 0);
+        add_sample(&fixture, fixture.worker, 40 + i, 100, fixture.leaf, i == 0 ? SAMPLE_TRUNCATED | SAMPLE_CUT_COPY_ENDED << SAMPLE_CUT_SHIFT : 0);
     add_off_cpu(&fixture, 100, 150, "blocked");
     add_off_cpu(&fixture, 200, 230, "preempted");
     add_span(&fixture, "outer", 500, 600);
@@ -197,6 +197,8 @@ static void test_totals_threads_and_trust(void **state)
     assert_int_equal(summary->sampled_ns, 1000);
     assert_int_equal(summary->kernel_ns, 100);
     assert_int_equal(summary->samples_truncated, 1);
+    assert_int_equal(summary->samples_cut[SAMPLE_CUT_COPY_ENDED], 1);
+    assert_int_equal(summary->samples_cut[SAMPLE_CUT_UNKNOWN], 0);
     assert_int_equal(summary->blocked_ns, 50);
     assert_int_equal(summary->preempted_ns, 30);
     assert_int_equal(summary->thread_count, 2);

@@ -142,7 +142,7 @@ def stage_clang(stage):
     """A second compiler, and everything under AddressSanitizer and UBSan"""
     need("clang")
     folder = stage.build("-DHP_FUZZ=ON", compiler="clang") # one build for this stage, for fuzz and for tidy
-    stage.ctest(folder, "-E", NOT_SANITIZED, ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:allocator_may_return_null=1",
+    stage.ctest(folder, "-E", NOT_SANITIZED, ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1",
                 UBSAN_OPTIONS="print_stacktrace=1", HP_SANITIZED="address")
 
 

@@ -157,6 +157,7 @@ int trace_refresh(struct trace *trace, struct trace **ret_trace, struct error *e
 struct span_aggregate {
     string_id name, category;
     enum span_kind kind;
+    uint32_t reserved; /* 0: rows may be compared as bytes */
     uint64_t count;
     int64_t total_ns, self_ns, min_ns, max_ns;
 };

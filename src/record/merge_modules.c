@@ -31,6 +31,7 @@ struct opened_module {
     bool added;
     module_id id;
     const char *path;  /* as the process knew it; NULL = the module's own */
+    bool deleted;      /* as the recorder saw it */
     struct map frames; /* address -> place in frame_lists */
 };
 
@@ -159,6 +160,7 @@ static int open_noted(struct merge_modules *modules, struct noted_module *noted)
     if (!opened)
         return -ENOMEM;
     opened->path = noted->path;
+    opened->deleted |= (record->flags & WIRE_MODULE_DELETED) != 0;
     return 0;
 }
 
@@ -167,6 +169,7 @@ int merge_modules_open(struct merge_modules *modules, struct error *err)
     const struct merge_options *options = merge_get_options(modules->merge);
     if (!options->no_symbols) {
         const struct symbolizer_options symbolizer = {.strings = trace_builder_strings(merge_builder(modules->merge)),
+                                                      .no_kernel = !merge_same_boot(modules->merge),
                                                       .log = options->log};
         int r = symbolizer_create(&symbolizer, &modules->symbolizer, err);
         if (r < 0)
@@ -217,20 +220,11 @@ static uint32_t flags_of(enum module_kind kind)
     }
 }
 
-static const struct wire_module *noted_of(const struct merge_modules *modules, const struct module *module)
-{
-    for (size_t i = 0; i < modules->noted_count; i++)
-        if (modules->noted[i].module == module)
-            return &modules->noted[i].record;
-    return NULL;
-}
-
 /* The trace's row for a module, made when a frame first needs it. */
 static int add_module(struct merge_modules *modules, struct module *module, struct opened_module *opened)
 {
     struct trace_builder *builder = merge_builder(modules->merge);
-    const struct wire_module *record = noted_of(modules, module);
-    bool deleted = module_is_deleted(module) || (record && record->flags & WIRE_MODULE_DELETED);
+    bool deleted = module_is_deleted(module) || opened->deleted;
     bool nameless = modules->symbolizer && symbolizer_module_problem(modules->symbolizer, module);
     const struct trace_module row = {
         .path = trace_builder_string(builder, opened->path ? opened->path : module_path(module)),

@@ -5,15 +5,17 @@
 Each program runs three times: under perf, under hprofiler, under perf again. For every function that has a share of one
 percent or more in any of them the table shows the three shares and what hprofiler may differ by: the sampling error of a
 difference of two binomial shares (z = 3.5, so that one false alarm in 2,000 comparisons is expected), plus how far
-perf's two runs are apart, which is the program's own unsteadiness. Code without symbols is compared by module and
-256-byte range. Needs perf (Debian: linux-perf), and the programs; what is missing is left out and said.
+perf's two runs are apart, which is the program's own unsteadiness. Code without symbols is compared by the function that
+the unwind information (.eh_frame) bounds, else by 256-byte range. Needs perf (Debian: linux-perf), and the programs; what is missing is left out and said.
 
   agree_perf.py [--hprofiler PATH] [--only NAME,...] [--seconds S] [--frequency HZ] [--json FILE]
 """
 import argparse
+import bisect
 import collections
 import json
 import math
+import mmap
 import os
 import pathlib
 import random
@@ -187,8 +189,54 @@ def function_name(text):
     return text.strip()
 
 
-def range_name(offset):
-    return f"0x{offset // RANGE_BYTES * RANGE_BYTES:x}"
+class CodeRanges:
+    """Names code without symbols by where its function begins, as addresses of the file's own virtual memory."""
+
+    def __init__(self):
+        self.known, self.paths = {}, {}  # paths: by a module's name; perf report says the name only
+
+    def _load(self, path):
+        segments, starts = [], []
+        try:
+            with open(path, "rb") as file:
+                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            table = None
+            start, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
+            for index in range(count):
+                kind, _, offset, base, _, length = struct.unpack_from("<IIQQQQ", data, start + index * size)
+                if kind == 1:
+                    segments.append((offset, base, length))
+                elif kind == 0x6474E550:  # PT_GNU_EH_FRAME
+                    table = offset, base
+            if table and data[table[0] + 3] == 0x3B:  # pairs of 4-byte distances from the table: function, its unwind entry
+                rows = struct.unpack_from("<I", data, table[0] + 8)[0]
+                for start, entry in struct.iter_unpack("<ii", data[table[0] + 12:table[0] + 12 + 8 * rows]):
+                    length = struct.unpack_from("<I", data, table[0] + entry + 12)[0]
+                    starts.append((table[1] + start, table[1] + start + length))
+        except (OSError, ValueError, struct.error):
+            pass
+        self.known[path] = segments, starts
+        return self.known[path]
+
+    def name(self, path, address, in_file):
+        """in_file: the address counts bytes of the file, as perf's do."""
+        segments, starts = self.known.get(path) or self._load(path)
+        if in_file:
+            address = next((address - offset + base for offset, base, length in segments if offset <= address < offset + length), address)
+        place = bisect.bisect_right(starts, (address, 1 << 64)) - 1
+        if place >= 0 and starts[place][0] <= address < starts[place][1]:
+            return f"function at 0x{starts[place][0]:x}"
+        return f"code at 0x{address // RANGE_BYTES * RANGE_BYTES:x}"
+
+
+ranges = CodeRanges()
+
+
+def name_ranges(profile):
+    """Names the nameless addresses that perf left as numbers."""
+    for module, symbol in [key for key in profile.counts if isinstance(key[1], int)]:
+        name = ranges.name(ranges.paths.get(module, module), symbol, True)
+        profile.counts[module, name] += profile.counts.pop((module, symbol))
 
 
 def perf_profile(command, folder, frequency, event):
@@ -203,25 +251,9 @@ def perf_profile(command, folder, frequency, event):
         if len(fields) < 3 or not fields[0].isdigit():
             continue
         module, symbol = module_name(fields[1]), re.sub(r"^\[.\] ", "", fields[2])
-        symbol = range_name(int(symbol, 16)) if re.fullmatch(r"0x[0-9a-f]+", symbol) else function_name(symbol)
+        symbol = int(symbol, 16) if re.fullmatch(r"0x[0-9a-f]+", symbol) else function_name(symbol)
         counts[module, symbol] += int(fields[0])
     return Profile(counts, sum(counts.values()), event)
-
-
-def file_offset(path, address):
-    """Where in its file the code of a virtual address is, by the program headers: perf counts in files, hprofiler as nm does."""
-    try:
-        with open(path, "rb") as file:
-            head = file.read(64)
-            start, size, count = struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54)
-            file.seek(start)
-            for _ in range(count):
-                kind, _, offset, base, _, length = struct.unpack_from("<IIQQQQ", file.read(size))
-                if kind == 1 and base <= address < base + length:
-                    return address - base + offset
-    except (OSError, struct.error):
-        pass
-    return address
 
 
 def query(hprofiler, trace, sql):
@@ -243,8 +275,9 @@ def hprofiler_profile(hprofiler, command, folder, frequency):
     counts, total, weight_ns = collections.Counter(), 0, 0
     for row in rows:
         path, name = leaves.get(row["stack"], ("?", "?"))
+        ranges.paths[module_name(path)] = path
         offset = re.fullmatch(r".*\+0x([0-9a-f]+)", name)
-        name = range_name(file_offset(path, int(offset.group(1), 16))) if offset else function_name(name)
+        name = ranges.name(path, int(offset.group(1), 16), False) if offset else function_name(name)
         counts[module_name(path), name] += row["n"]
         total, weight_ns = total + row["n"], weight_ns + row["ns"]
     trace.unlink()
@@ -313,6 +346,8 @@ def measure(hprofiler, name, seconds, frequency):
         first = perf_profile(command, folder, frequency, event)
         ours, weighed_s = hprofiler_profile(hprofiler, command, folder, frequency)
         second = perf_profile(command, folder, frequency, event)
+    name_ranges(first)
+    name_ranges(second)
     rows = compare(first, ours, second)
     modules = compare(by_module(first), by_module(ours), by_module(second))
     return {"name": name, "what": what, "command": " ".join(command), "samples": [first.total, ours.total, second.total], "event": ours.event,

@@ -140,7 +140,7 @@ static int add_bottom_up(struct building *building, const struct sample_aggregat
 
 static int add_row(struct building *building, const struct sample_aggregate *row)
 {
-    uint32_t events = building->options->events ? building->options->events : CONTEXT_CPU_EVENTS, node = 0;
+    uint32_t events = building->options->events ? building->options->events : SAMPLE_EVENTS_CPU, node = 0;
     if (!(events >> row->event & 1))
         return 0;
     if (building->match && !filter_match_stack(building->match, row->track, row->stack, row->event))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The calling context tree of samples: one node for each distinct path of functions, with the samples that end in it and
- * those that pass through it. Frames of one function (its lines, its inlined copies) are one node. What call trees, flame
- * graphs and exports draw.
+ * those that pass through it. Frames of one function (its lines, its inlined copies) are one node. For screens that draw
+ * call trees and flame graphs; exports, which may use no analysis, have a tree of their own (formats/stack_tree.h) that is
+ * by program and knows spans.
  */
 #ifndef HP_ANALYSIS_CALLING_CONTEXT_H
 #define HP_ANALYSIS_CALLING_CONTEXT_H
@@ -33,10 +34,8 @@ struct calling_context {
     uint32_t count;
 };
 
-#define CONTEXT_CPU_EVENTS                                                                                             \
-    ((UINT32_C(1) << SAMPLE_EVENT_CYCLES) | (UINT32_C(1) << SAMPLE_EVENT_CPU_CLOCK) | (UINT32_C(1) << SAMPLE_EVENT_TIMER))
 struct context_options {
-    uint32_t events;                  /* bits by enum sample_event; 0 = CONTEXT_CPU_EVENTS */
+    uint32_t events;                  /* bits by enum sample_event; 0 = SAMPLE_EVENTS_CPU */
     bool bottom_up;                   /* from the leaf to its callers */
     const struct trace_filter *where; /* NULL = all */
     bool has_window;                  /* only samples in [window_begin_ns, window_end_ns] */

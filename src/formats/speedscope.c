@@ -175,7 +175,7 @@ static int write_sample_block(struct speedscope *sp, struct selection *selection
     if (r < 0)
         return r;
     for (uint32_t row = 0; row < info.count && r == 0; row++) {
-        if (!sample_is_on_cpu(block.event ? block.event[row] : 0) || !selection_sample(selection, &block, row))
+        if (!sample_event_is_cpu(block.event ? block.event[row] : 0) || !selection_sample(selection, &block, row))
             continue;
         if (!track_id_is(*open_track, info.track)) {
             if (open_track->index != ID_NONE)

@@ -11,11 +11,6 @@
 /* Marks get keys of their own, above any string id a table can reach. */
 #define MARK_KEY_BASE UINT32_C(0xfffffff0)
 
-bool sample_is_on_cpu(uint8_t event)
-{
-    return event == SAMPLE_EVENT_CYCLES || event == SAMPLE_EVENT_CPU_CLOCK || event == SAMPLE_EVENT_TIMER;
-}
-
 const char *stack_tree_label(const struct stack_tree *tree, uint32_t node)
 {
     switch (tree->nodes[node].mark) {
@@ -78,32 +73,58 @@ static uint32_t tree_program(struct stack_tree *tree, track_id track)
     return tree_child(tree, 0, label, label.index ? MARK_NONE : MARK_UNKNOWN, FRAME_NONE);
 }
 
+/* Leaves of the stacks that one program had: samples are many, different stacks few. */
 struct stack_scratch {
     frame_id *frames;
     size_t capacity;
+    struct map leaves; /* stack << 2 | mark: the node */
+    uint32_t program;
 };
 
-static int tree_add_sample(struct stack_tree *tree, struct stack_scratch *scratch, const struct sample_block *block,
-                           uint32_t row, uint32_t program)
+static enum stack_tree_mark mark_of(uint8_t flags)
+{
+    if (flags & SAMPLE_NO_STACK)
+        return MARK_NO_STACK;
+    return flags & SAMPLE_TRUNCATED ? MARK_TRUNCATED : MARK_NONE;
+}
+
+/* The node of a stack, made when it is new; UINT32_MAX without memory. */
+static uint32_t tree_leaf(struct stack_tree *tree, struct stack_scratch *scratch, stack_id stack, enum stack_tree_mark mark,
+                          uint32_t program)
 {
     uint32_t frame_count;
     const struct trace_frame *frames = trace_frames(tree->trace, &frame_count);
-    uint8_t flags = block->flags ? block->flags[row] : 0;
-    size_t depth = 0;
-    if (block->stack && stack_frames(tree->trace, block->stack[row], &scratch->frames, &scratch->capacity, &depth) < 0)
-        return -ENOMEM;
+    size_t depth;
+    if (stack_frames(tree->trace, stack, &scratch->frames, &scratch->capacity, &depth) < 0)
+        return UINT32_MAX;
     uint32_t node = program;
     if (!depth)
         node = tree_child(tree, node, STRING_NONE, MARK_UNKNOWN, FRAME_NONE);
-    else if (flags & (SAMPLE_TRUNCATED | SAMPLE_NO_STACK))
-        node = tree_child(tree, node, STRING_NONE, flags & SAMPLE_NO_STACK ? MARK_NO_STACK : MARK_TRUNCATED, FRAME_NONE);
+    else if (mark)
+        node = tree_child(tree, node, STRING_NONE, mark, FRAME_NONE);
     for (size_t i = 0; i < depth && node != UINT32_MAX; i++) {
         frame_id frame = scratch->frames[i];
         string_id label = frame.index < frame_count ? frames[frame.index].function : STRING_NONE;
         node = tree_child(tree, node, label, label.index ? MARK_NONE : MARK_UNKNOWN, frame);
     }
-    if (node == UINT32_MAX)
-        return -ENOMEM;
+    return node;
+}
+
+static int tree_add_sample(struct stack_tree *tree, struct stack_scratch *scratch, const struct sample_block *block,
+                           uint32_t row, uint32_t program)
+{
+    if (program != scratch->program)
+        map_clear(&scratch->leaves);
+    scratch->program = program;
+    stack_id stack = block->stack ? block->stack[row] : STACK_NONE;
+    enum stack_tree_mark mark = mark_of(block->flags ? block->flags[row] : 0);
+    uint64_t key = (uint64_t)stack.index << 2 | (unsigned)mark, found;
+    if (!map_get(&scratch->leaves, key, &found)) {
+        found = tree_leaf(tree, scratch, stack, mark, program);
+        if (found == UINT32_MAX || map_set(&scratch->leaves, key, found) < 0)
+            return -ENOMEM;
+    }
+    uint32_t node = (uint32_t)found;
     tree->nodes[node].self += block->weight[row];
     tree->total += block->weight[row];
     tree->samples++;
@@ -123,7 +144,7 @@ static int tree_add_sample_block(struct stack_tree *tree, struct selection *sele
     uint32_t program = tree_program(tree, info.track);
     for (uint32_t row = 0; row < info.count && r == 0; row++) {
         uint8_t event = block.event ? block.event[row] : 0;
-        if (block.weight && sample_is_on_cpu(event) && selection_sample(selection, &block, row))
+        if (block.weight && sample_event_is_cpu(event) && selection_sample(selection, &block, row))
             r = program == UINT32_MAX ? -ENOMEM : tree_add_sample(tree, scratch, &block, row, program);
     }
     trace_samples_put(tree->trace, &block);
@@ -134,11 +155,13 @@ static int tree_from_samples(struct stack_tree *tree, const struct format_write_
 {
     struct selection selection;
     int r = selection_init(&selection, tree->trace, options, "stacks", 1u << FAMILY_SAMPLES, err);
-    struct stack_scratch scratch = {0};
+    struct stack_scratch scratch = {.program = UINT32_MAX};
+    map_init(&scratch.leaves);
     uint32_t blocks = trace_block_count(tree->trace, FAMILY_SAMPLES);
     for (uint32_t i = 0; i < blocks && r == 0; i++)
         r = tree_add_sample_block(tree, &selection, &scratch, i, err);
     free(scratch.frames);
+    map_finish(&scratch.leaves);
     selection_finish(&selection);
     return r;
 }
@@ -244,7 +267,7 @@ static int has_on_cpu_samples(const struct trace *trace, bool *ret_found, struct
         if (r < 0)
             return r;
         for (uint32_t row = 0; row < block.info.count && !*ret_found; row++)
-            *ret_found = sample_is_on_cpu(block.event ? block.event[row] : 0);
+            *ret_found = sample_event_is_cpu(block.event ? block.event[row] : 0);
         trace_samples_put(trace, &block);
     }
     return 0;

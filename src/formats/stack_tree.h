@@ -33,8 +33,6 @@ void stack_tree_finish(struct stack_tree *tree);
 /* What to show for a node; never NULL. "[truncated stack]" stands where the real root of a stack was not reached. */
 const char *stack_tree_label(const struct stack_tree *tree, uint32_t node);
 
-/* Whether a sample's weight is CPU time. */
-bool sample_is_on_cpu(uint8_t event);
 /* The frames of a stack, outermost first, into *frames (grown by array_reserve); their number, or -ENOMEM. A damaged table
  * that loops is cut at the number of nodes. */
 int stack_frames(const struct trace *trace, stack_id stack, frame_id **frames, size_t *capacity, size_t *ret_count);

@@ -36,6 +36,13 @@ enum sample_event {
 #include "kinds.def"
     SAMPLE_EVENT_COUNT
 };
+/* Those whose samples stand for CPU time; the others are occurrences of something. */
+#define SAMPLE_EVENTS_CPU                                                                                              \
+    ((UINT32_C(1) << SAMPLE_EVENT_CYCLES) | (UINT32_C(1) << SAMPLE_EVENT_CPU_CLOCK) | (UINT32_C(1) << SAMPLE_EVENT_TIMER))
+static inline bool sample_event_is_cpu(uint8_t event)
+{
+    return event < SAMPLE_EVENT_COUNT && (SAMPLE_EVENTS_CPU >> event & 1);
+}
 enum sample_cut {
 #define SAMPLE_CUT(enumerator, name) SAMPLE_CUT_##enumerator,
 #include "kinds.def"

@@ -9,11 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-static bool is_cpu_time(uint8_t event)
-{
-    return event == SAMPLE_EVENT_CYCLES || event == SAMPLE_EVENT_CPU_CLOCK || event == SAMPLE_EVENT_TIMER;
-}
-
 static int out_of_memory(struct summary_build *build)
 {
     return error_set(build->err, -ENOMEM, "out of memory while summing up samples");
@@ -132,7 +127,7 @@ static int add_row(struct summary_build *build, const struct sample_aggregate *r
     struct summary *summary = build->summary;
     if (row->event == SAMPLE_EVENT_PAGE_FAULT)
         summary->fault_samples += row->count;
-    if (!is_cpu_time(row->event))
+    if (!sample_event_is_cpu(row->event))
         return 0;
     summary->samples += row->count;
     add_time(&summary->sampled_ns, row->weight);

@@ -254,31 +254,3 @@ int aggregate_off_cpu(const struct trace *trace, const struct trace_filter *wher
     *ret_count = tracks;
     return 0;
 }
-
-int aggregate_unwind_score(const struct trace *trace, const struct trace_filter *where, struct unwind_score *ret_score,
-                           struct error *err)
-{
-    const struct sample_aggregate *rows;
-    uint32_t count;
-    CLEANUP(filter_match_destroyp) struct filter_match *match = NULL;
-    struct unwind_score score = {0};
-    int result = trace_sample_aggregates(trace, &rows, &count, err);
-    if (result < 0)
-        return result;
-    if (filter_match_create(where, trace, &match) < 0)
-        return error_set(err, -ENOMEM, "out of memory while summing up");
-    for (uint32_t i = 0; i < count; i++) {
-        bool cpu_time = rows[i].event <= SAMPLE_EVENT_TIMER;
-        if (!cpu_time || !filter_match_stack(match, rows[i].track, rows[i].stack, rows[i].event))
-            continue;
-        score.samples += rows[i].count;
-        if (rows[i].flags & SAMPLE_NO_STACK)
-            score.without_stack += rows[i].count;
-        else if (rows[i].flags & SAMPLE_TRUNCATED)
-            score.truncated += rows[i].count;
-        else
-            score.whole += rows[i].count;
-    }
-    *ret_score = score;
-    return 0;
-}

@@ -27,11 +27,4 @@ struct off_cpu_times {
 int aggregate_off_cpu(const struct trace *trace, const struct trace_filter *where, struct off_cpu_times **ret_times,
                       uint32_t *ret_count, struct error *err);
 
-/* Samples that stand for CPU time, and how far their stacks can be trusted. */
-struct unwind_score {
-    uint64_t samples, whole, truncated, without_stack; /* whole: the stack reaches its thread's root */
-};
-int aggregate_unwind_score(const struct trace *trace, const struct trace_filter *where, struct unwind_score *ret_score,
-                           struct error *err);
-
 #endif

@@ -55,18 +55,3 @@ int error_set_errno(struct error *err, int code, const char *format, ...)
     err->code = code;
     return code;
 }
-
-int error_prefix(struct error *err, const char *format, ...)
-{
-    if (!err)
-        return 0;
-    char behind[sizeof(err->text)];
-    memcpy(behind, err->text, sizeof(behind));
-    va_list arguments;
-    va_start(arguments, format);
-    size_t length = format_text(err, format, arguments);
-    va_end(arguments);
-    int written = snprintf(err->text + length, sizeof(err->text) - length, ": %s", behind);
-    mark_cut(err, length + (size_t)(written < 0 ? 0 : written));
-    return err->code;
-}

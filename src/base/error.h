@@ -16,7 +16,5 @@ int error_set(struct error *err, int code, const char *format, ...) __attribute_
 /* Like error_set, with ": " and strerror(-code) behind the text. */
 int error_set_errno(struct error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Puts "prefix: " before the text that is there. Returns err->code (or code 0 when err is NULL). */
-int error_prefix(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

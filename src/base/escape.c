@@ -130,39 +130,11 @@ void text_add_json(struct text *text, const char *data, size_t length)
         size_t taken = utf8_decode(data + index, length - index, &code);
         if (escaped)
             text_add_string(text, escaped);
-        else if (is_control(code)) /* unlike in HTML and CSV nothing is lost */
+        else if (is_control(code)) /* unlike in CSV nothing is lost */
             text_addf(text, "\\u%04x", (unsigned)code);
         else
             add_wide(text, data + index, length - index);
         index += taken;
-    }
-}
-
-static const char *html_entity(char character)
-{
-    switch (character) {
-    case '&': return "&amp;";
-    case '<': return "&lt;";
-    case '>': return "&gt;";
-    case '"': return "&quot;";
-    case '\'': return "&#39;";
-    case '\n': return "\n";
-    case '\t': return "\t";
-    default: return NULL;
-    }
-}
-
-void text_add_html(struct text *text, const char *data, size_t length)
-{
-    size_t index = 0;
-    while (index < length) {
-        const char *entity = html_entity(data[index]);
-        if (entity) {
-            text_add_string(text, entity);
-            index++;
-        } else {
-            index += add_wide(text, data + index, length - index);
-        }
     }
 }
 

@@ -28,7 +28,6 @@ char *text_take(struct text *text); /* the string (never NULL unless failed), ow
 
 /* Escapers: control characters and invalid UTF-8 never come through (invalid bytes become U+FFFD). No quotes added. */
 void text_add_json(struct text *text, const char *data, size_t length);
-void text_add_html(struct text *text, const char *data, size_t length);
 void text_add_csv(struct text *text, const char *data, size_t length); /* a whole field, quoted where RFC 4180 asks for it */
 
 /* For a line on a screen: '?' for control characters, which could move the cursor or worse; U+FFFD for invalid bytes. */

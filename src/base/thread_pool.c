@@ -162,13 +162,6 @@ unsigned thread_pool_size(const struct thread_pool *pool)
     return pool->size;
 }
 
-void thread_pool_set_idle(struct thread_pool *pool, bool idle)
-{
-    const struct sched_param parameters = {.sched_priority = 0};
-    for (unsigned index = 0; index < pool->size; index++) /* a refusal only costs the politeness */
-        (void)pthread_setschedparam(pool->threads[index], idle ? SCHED_IDLE : SCHED_OTHER, &parameters);
-}
-
 void thread_pool_for(struct thread_pool *pool, size_t count, void (*job)(void *context, size_t index), void *context)
 {
     struct loop loop = {.run = job, .context = context, .count = count, .helpers_maximum = pool->size - 1};

@@ -15,8 +15,6 @@ int thread_pool_create(unsigned threads, struct thread_pool **ret_pool);
 void thread_pool_destroy(struct thread_pool *pool); /* finishes what was submitted, then joins */
 DEFINE_CLEANUP(struct thread_pool *, thread_pool_destroy)
 unsigned thread_pool_size(const struct thread_pool *pool);
-/* Runs at idle priority (SCHED_IDLE) from now on, or normally again. */
-void thread_pool_set_idle(struct thread_pool *pool, bool idle);
 
 /* Runs job(context, index) for index 0..count-1 on the caller and size-1 workers; returns when all are done. May nest. */
 void thread_pool_for(struct thread_pool *pool, size_t count, void (*job)(void *context, size_t index), void *context);

@@ -47,7 +47,6 @@ struct drain {
     bool look_again;          /* a file was still being made */
     int64_t look_cost_ns;     /* our CPU time for the last look */
     int64_t looked_ns;        /* when it ended */
-    struct drain_statistics statistics;
 };
 
 int drain_create(int directory_fd, struct wire_session *session, struct spool *spool, struct drain **ret_drain, struct error *err)
@@ -74,11 +73,6 @@ void drain_destroy(struct drain *drain)
     free(drain->processes);
     map_finish(&drain->known);
     free(drain);
-}
-
-void drain_statistics(const struct drain *drain, struct drain_statistics *ret_statistics)
-{
-    *ret_statistics = drain->statistics;
 }
 
 static uint64_t known_key(const struct target_name *name)
@@ -138,7 +132,6 @@ static int chunk_add(struct drain *drain, const struct target_name *name, const 
         return unfinished ? -ENODATA : -EINVAL;
     }
     chunks[drain->chunk_count++] = chunk;
-    drain->statistics.chunks_seen++;
     return 0;
 }
 
@@ -186,7 +179,8 @@ static const struct drain_process *process_find(const struct drain *drain, uint6
     return NULL;
 }
 
-void drain_check_processes(struct drain *drain)
+/* Dear with many: each is asked of /proc. */
+static void check_processes(struct drain *drain)
 {
     for (size_t i = 0; i < drain->process_count; i++) {
         struct drain_process *process = &drain->processes[i];
@@ -201,7 +195,6 @@ static int64_t chunk_pack(struct drain *drain, struct drain_chunk *chunk)
     uint64_t commit = __atomic_load_n(&map->commit, __ATOMIC_ACQUIRE), packed = map->packed;
     if (commit > chunk->size - WIRE_CHUNK_DATA || packed > commit || (commit | packed) % 8) {
         chunk->damaged = true;
-        drain->statistics.damaged_chunks++;
         return 0;
     }
     if (packed == commit)
@@ -220,13 +213,11 @@ static int64_t chunk_pack(struct drain *drain, struct drain_chunk *chunk)
     int code = spool_append(drain->spool, &stream, 0, wire_chunk_data(map) + packed, commit - packed);
     if (code == -EINVAL) { /* not records: left for the merge, which says so */
         chunk->damaged = true;
-        drain->statistics.damaged_chunks++;
         return 0;
     }
     if (code)
         return code;
     __atomic_store_n(&map->packed, commit, __ATOMIC_RELEASE);
-    drain->statistics.chunks_packed++;
     return (int64_t)(commit - packed);
 }
 
@@ -271,7 +262,7 @@ int64_t drain_round(struct drain *drain, enum drain_how how)
 {
     uint32_t announced = __atomic_load_n(&drain->session->announced, __ATOMIC_ACQUIRE);
     if (how == DRAIN_FINAL)
-        drain_check_processes(drain);
+        check_processes(drain);
     if (how == DRAIN_FINAL || ((announced != drain->announced || drain->look_again) && may_look(drain))) {
         drain->announced = announced;
         int code = look(drain);

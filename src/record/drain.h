@@ -24,12 +24,5 @@ enum drain_how {
 };
 /* One round. Returns the bytes of records packed, or -errno of a failing spool. */
 int64_t drain_round(struct drain *drain, enum drain_how how);
-/* Finds out which processes have ended: a readdir of /proc entries, so now and then only. */
-void drain_check_processes(struct drain *drain);
-
-struct drain_statistics {
-    uint64_t chunks_seen, chunks_packed, damaged_chunks;
-};
-void drain_statistics(const struct drain *drain, struct drain_statistics *ret_statistics);
 
 #endif

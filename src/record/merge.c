@@ -51,11 +51,6 @@ const char *merge_directory(const struct merge *merge)
     return merge->directory;
 }
 
-node_id merge_node(const struct merge *merge)
-{
-    return merge->node;
-}
-
 string_id merge_string(struct merge *merge, const struct merge_stream *stream, uint32_t id)
 {
     struct merge_process *process = stream->process;

@@ -50,7 +50,6 @@ struct trace_builder *merge_builder(struct merge *merge);
 const struct merge_options *merge_get_options(const struct merge *merge);
 bool merge_same_boot(const struct merge *merge); /* recorded since this machine was started: kernel addresses mean the same */
 const char *merge_directory(const struct merge *merge);
-node_id merge_node(const struct merge *merge);
 
 /* A time of a stream on the trace's axis (ns since the session's start). */
 int64_t merge_time(struct merge *merge, const struct merge_stream *stream, uint64_t time);

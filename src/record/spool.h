@@ -76,7 +76,6 @@ struct spool_block {
 };
 /* 1 = a block, 0 = the end, -errno = no memory or a file that can't be read. */
 int spool_reader_next(struct spool_reader *reader, struct spool_block *ret_block, struct error *err);
-void spool_reader_rewind(struct spool_reader *reader);
 /* Whether blocks of targets' threads are only looked at, not decoded (their data is NULL). */
 void spool_reader_skip_threads(struct spool_reader *reader, bool skip);
 

@@ -138,13 +138,6 @@ void spool_reader_destroy(struct spool_reader *reader)
     free(reader);
 }
 
-void spool_reader_rewind(struct spool_reader *reader)
-{
-    reader->file = 0;
-    reader->position = 0;
-    memset(&reader->damage, 0, sizeof reader->damage);
-}
-
 void spool_reader_skip_threads(struct spool_reader *reader, bool skip)
 {
     reader->skip_threads = skip;

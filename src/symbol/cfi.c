@@ -362,10 +362,3 @@ const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t ad
     uint16_t rule = table->row_rules[low - table->row_starts];
     return rule ? &table->rules[rule] : NULL;
 }
-
-size_t cfi_table_bytes(const struct cfi_table *table)
-{
-    return sizeof *table + table->row_count * (sizeof *table->row_starts + sizeof *table->row_rules) +
-           table->rule_count * sizeof *table->rules + table->register_count * sizeof *table->registers +
-           table->expression_count * sizeof *table->expressions + table->expression_bytes_size;
-}

@@ -81,6 +81,5 @@ int cfi_functions_create(const struct elf_image *image, struct cfi_functions *re
 void cfi_functions_finish(struct cfi_functions *functions);
 bool cfi_functions_find(const struct cfi_functions *functions, uint64_t address, uint64_t *ret_start);
 
-size_t cfi_table_bytes(const struct cfi_table *table); /* memory it takes */
 
 #endif

@@ -86,17 +86,6 @@ char *format_percent(char *text, size_t size, double part, double whole)
     return text;
 }
 
-char *format_rate(char *text, size_t size, double per_second)
-{
-    if (per_second < 999.5)
-        snprintf(text, size, per_second < 9.95 ? "%.1f Hz" : "%.0f Hz", per_second);
-    else if (per_second < 999950)
-        snprintf(text, size, per_second < 99950 ? "%.2f kHz" : "%.1f kHz", per_second / 1e3);
-    else
-        snprintf(text, size, "%.2f MHz", per_second / 1e6);
-    return text;
-}
-
 char *format_bar(char *text, size_t size, double part, double whole, unsigned cells, int utf8)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};

@@ -20,7 +20,6 @@ char *format_in_unit(char *text, size_t size, int64_t duration_ns, const struct 
 char *format_count(char *text, size_t size, uint64_t count);                                      /* "12,345" */
 char *format_bytes(char *text, size_t size, uint64_t bytes);              /* "512 B", "1.5 KiB", "3.2 GiB" */
 char *format_percent(char *text, size_t size, double part, double whole); /* "12.3"; "" when whole is not positive */
-char *format_rate(char *text, size_t size, double per_second);            /* "998 Hz", "1.2 kHz" */
 /* A bar of `cells` character cells for part/whole in eighths of a cell; ASCII '#' where UTF-8 is not allowed. size >=
  * 3*cells+1. */
 char *format_bar(char *text, size_t size, double part, double whole, unsigned cells, int utf8);

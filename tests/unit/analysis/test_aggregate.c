@@ -146,28 +146,6 @@ static void test_off_cpu_times_by_reason(void **state)
     trace_unref(trace);
 }
 
-static void test_unwind_score_counts_cpu_samples_only(void **state)
-{
-    struct trace_builder *builder = fixture_builder(0);
-    track_id thread = fixture_track(builder, TRACK_KIND_THREAD, "t", 5);
-    const uint8_t flags[] = {0, SAMPLE_TRUNCATED, SAMPLE_NO_STACK, 0};
-    for (int i = 0; i < 4; i++) {
-        struct sample sample = {.time_ns = i, .weight = 1, .stack = STACK_NONE, .cpu = 0, .event = SAMPLE_EVENT_CPU_CLOCK,
-                                .flags = flags[i]};
-        assert_int_equal(trace_builder_add_sample(builder, thread, &sample), 0);
-        sample.event = SAMPLE_EVENT_SWITCH;
-        assert_int_equal(trace_builder_add_sample(builder, thread, &sample), 0);
-    }
-    struct trace *trace = fixture_finish(builder);
-    struct unwind_score score;
-    assert_int_equal(aggregate_unwind_score(trace, NULL, &score, NULL), 0);
-    assert_int_equal(score.samples, 4);
-    assert_int_equal(score.whole, 2);
-    assert_int_equal(score.truncated, 1);
-    assert_int_equal(score.without_stack, 1);
-    trace_unref(trace);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,7 +153,6 @@ int main(void)
         cmocka_unit_test(test_many_threads_give_the_same_sums),
         cmocka_unit_test(test_what_is_unknown_matches_nothing),
         cmocka_unit_test(test_off_cpu_times_by_reason),
-        cmocka_unit_test(test_unwind_score_counts_cpu_samples_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,6 @@ static void test_json_escapes_what_breaks_a_document(void **state)
 static void test_html_and_csv(void **state)
 {
     (void)state;
-    check(text_add_html, LITERAL("<b> & \"q\" 'a'\x01"), "&lt;b&gt; &amp; &quot;q&quot; &#39;a&#39;\xef\xbf\xbd");
     check(text_add_csv, LITERAL("plain"), "plain");
     check(text_add_csv, LITERAL("a,b"), "\"a,b\"");
     check(text_add_csv, LITERAL("say \"x\""), "\"say \"\"x\"\"\"");
@@ -106,18 +105,12 @@ static void test_errors_say_their_reason_and_are_cut(void **state)
     struct error err = ERROR_INIT;
     assert_int_equal(error_set_errno(&err, -ENOENT, "cannot open %s", "x"), -ENOENT);
     assert_string_equal(err.text, "cannot open x: No such file or directory");
-    assert_int_equal(error_prefix(&err, "trace %d", 3), -ENOENT);
-    assert_string_equal(err.text, "trace 3: cannot open x: No such file or directory");
     assert_int_equal(error_set(NULL, -EINVAL, "nobody reads this"), -EINVAL);
-    assert_int_equal(error_prefix(NULL, "nor this"), 0);
     char wide[1000];
     memset(wide, 'w', sizeof(wide) - 1);
     wide[sizeof(wide) - 1] = '\0';
     error_set(&err, -EINVAL, "%s", wide);
     assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
-    assert_string_equal(err.text + sizeof(err.text) - 4, "...");
-    error_prefix(&err, "front");
-    assert_memory_equal(err.text, "front: www", 10);
     assert_string_equal(err.text + sizeof(err.text) - 4, "...");
 }
 

@@ -44,8 +44,6 @@ static void test_counts_bytes_and_rates(void **state)
     assert_string_equal(format_bytes(text, sizeof text, 512), "512 B");
     assert_string_equal(format_bytes(text, sizeof text, 1536), "1.5 KiB");
     assert_string_equal(format_bytes(text, sizeof text, 1048575), "1.0 MiB");
-    assert_string_equal(format_rate(text, sizeof text, 998.2), "998 Hz");
-    assert_string_equal(format_rate(text, sizeof text, 4999), "5.00 kHz");
     assert_string_equal(format_percent(text, sizeof text, 1, 3), "33.3");
     assert_string_equal(format_percent(text, sizeof text, 1, 0), "");
 }

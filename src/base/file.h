@@ -42,6 +42,7 @@ int file_writer_finish(struct file_writer *writer, struct error *err); /* flush,
 void file_writer_destroy(struct file_writer *writer);                  /* abandon: removes the temporary file */
 DEFINE_CLEANUP(struct file_writer *, file_writer_destroy)
 
+bool descriptor_limit_raise(void); /* the soft limit to the hard one; false when there is no more. A target gets the old one back. */
 int write_all(int fd, const void *data, size_t size);                    /* retries short writes and EINTR; 0 or -errno */
 int pread_all(int fd, void *data, size_t size, uint64_t offset);         /* -ENODATA at end of file */
 int directory_remove(const char *path, struct error *err);               /* recursively, following no links */

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -142,20 +142,10 @@ static size_t ring_bytes(const struct event_set *set)
     return size;
 }
 
-/* Another descriptor is needed than the soft limit allows: threads x CPUs x roles of them, when attaching. */
-static bool raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
-        return false;
-    limit.rlim_cur = limit.rlim_max;
-    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
-}
-
 static int open_event(struct event_set *set, enum perf_event_role role, pid_t tid, int cpu)
 {
     int fd = perf_event_open_planned(&set->plan, role, tid, cpu, true);
-    if (fd == -EMFILE && raise_descriptor_limit())
+    if (fd == -EMFILE && descriptor_limit_raise()) /* threads x CPUs x roles of them, when attaching */
         fd = perf_event_open_planned(&set->plan, role, tid, cpu, true);
     return fd;
 }

@@ -3,6 +3,7 @@
 #include "module.h"
 
 #include "base/array.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "cfi.h"
 #include "module_open.h"
@@ -81,8 +82,10 @@ int module_table_create(struct module_table **ret_table)
         return -ENOMEM;
     pthread_mutex_init(&table->lock, NULL);
     map_init(&table->by_key);
-    /* Descriptors are a shared good of our process: at most half of them; modules beyond are opened again by name. */
+    /* A module keeps its file open, and a build runs more programs than the usual soft limit allows descriptors. They are a
+     * shared good of our process: at most half of them; modules beyond are opened again by name. */
     struct rlimit limit;
+    descriptor_limit_raise();
     table->open_files_maximum = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
                                     ? (size_t)limit.rlim_cur / 2
                                     : 4096;

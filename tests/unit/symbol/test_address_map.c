@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Address maps: cutting and replacing, sharing after fork, snapshots, lookups while another thread changes the map. */
 #include "base/error.h"
+#include "base/file.h"
 #include "symbol/address_map.h"
 
 #include "unit.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -257,6 +259,39 @@ static void test_lookups_while_the_map_changes(void **state)
     }
 }
 
+/* A build runs more programs than the usual soft limit allows descriptors; each module keeps its file. */
+static void test_more_modules_than_the_soft_limit_of_descriptors(void **state)
+{
+    enum { MODULES = 80 };
+    char directory[] = "/tmp/hprofiler-test-modules-XXXXXX", path[128];
+    struct rlimit before, low;
+    CLEANUP(freep) char *image = NULL;
+    size_t size;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    if (before.rlim_max < 4 * MODULES)
+        skip();
+    assert_int_equal(file_read("/proc/self/exe", 64 << 20, &image, &size, NULL), 0);
+    assert_non_null(mkdtemp(directory));
+    low = (struct rlimit){MODULES / 2, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    struct module_table *many;
+    assert_int_equal(module_table_create(&many), 0);
+    size_t known = 0;
+    for (unsigned i = 0; i < MODULES; i++) {
+        struct module *module;
+        snprintf(path, sizeof path, "%s/%u", directory, i);
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(fd >= 0 && write_all(fd, image, size) == 0);
+        close(fd);
+        assert_int_equal(module_table_add_recorded(many, MODULE_KIND_FILE, path, "", 0, 0, 0, &module), 0);
+        known += module_file(module) >= 0;
+    }
+    module_table_destroy(many);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(directory_remove(directory, NULL), 0);
+    assert_int_equal(known, MODULES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +303,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_file_rewritten_in_place_is_another_module, begin, end),
         cmocka_unit_test_setup_teardown(test_recorded_modules_are_checked_by_build_id, begin, end),
         cmocka_unit_test_setup_teardown(test_lookups_while_the_map_changes, begin, end),
+        cmocka_unit_test(test_more_modules_than_the_soft_limit_of_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

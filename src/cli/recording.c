@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "print_summary.h"
+#include "sample/perf_event.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STACK_COPY_DEFAULT 16384
-#define STACK_COPY_MAXIMUM 65528 /* the kernel's limit */
+enum { STACK_COPY_ROUND = 64 << 10 }; /* people say 64K; a sampling record holds a little less */
 
 void recording_preset(void *values)
 {
@@ -37,10 +37,10 @@ static int parse_callgraph(const char *text, struct record_options *options, str
         options->callgraph = CALLGRAPH_LBR;
     } else if (strncmp(text, "dwarf", 5) == 0 && (!text[5] || text[5] == ',')) {
         options->callgraph = CALLGRAPH_DWARF;
-        if (text[5] && (parse_size(text + 6, &bytes) < 0 || bytes < 512 || bytes > STACK_COPY_MAXIMUM))
+        if (text[5] && (parse_size(text + 6, &bytes) < 0 || bytes < 512 || bytes > STACK_COPY_ROUND))
             return error_set(err, -EINVAL, "--perf-callgraph dwarf,BYTES needs a size from 512 to %d, not '%s'",
-                             STACK_COPY_MAXIMUM, text + 6);
-        options->stack_copy_bytes = (size_t)bytes & ~(size_t)7;
+                             STACK_COPY_ROUND, text + 6);
+        options->stack_copy_bytes = (size_t)(bytes < STACK_COPY_MAXIMUM ? bytes : STACK_COPY_MAXIMUM) & ~(size_t)7;
     } else {
         return error_set(err, -EINVAL, "--perf-callgraph: '%s' is none of fp, dwarf, dwarf,BYTES, lbr", text);
     }

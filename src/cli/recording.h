@@ -49,7 +49,7 @@ struct recording_values {
          .offset = RECORDING_FIELD(callgraph),                                                                         \
          .value_name = "fp|dwarf[,BYTES]|lbr",                                                                         \
          .help = "take call stacks: by frame pointers, by unwind tables over a copy of the stack's top (BYTES of it "  \
-                 "[16K]), or from the processor's branch record [no stacks]"},                                         \
+                 "[32K]), or from the processor's branch record [no stacks]"},                                         \
         {.long_name = "buffer-limit",                                                                                  \
          .kind = OPTION_SIZE,                                                                                          \
          .offset = RECORDING_FIELD(buffer_limit_bytes),                                                                \

@@ -12,6 +12,7 @@
 
 enum {
     CHAIN_MAXIMUM = 1024,
+    KERNEL_CHAIN_MAXIMUM = 127, /* kernel.perf_event_max_stack where nobody changed it */
     JIT_PERIOD_NS = 1000000000, /* code at one JIT address is taken to be the same for so long */
 };
 
@@ -171,7 +172,7 @@ void sample_jobs_chain(struct sample_jobs *jobs, const struct sample_facts *fact
     if (plain)
         flags = SAMPLE_NO_STACK;
     else if (!reaches_root(frames + kernel, user))
-        flags = SAMPLE_TRUNCATED;
+        flags = SAMPLE_TRUNCATED | (kernel + user >= KERNEL_CHAIN_MAXIMUM ? SAMPLE_CUT_TOO_DEEP << SAMPLE_CUT_SHIFT : 0);
     put_sample(jobs, facts, flags, frames, kernel + user);
 }
 

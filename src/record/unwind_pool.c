@@ -79,7 +79,8 @@ uint8_t unwind_end_flags(enum unwind_end end)
 {
     static const enum sample_cut cuts[] = {
         [UNWIND_STACK_ENDED] = SAMPLE_CUT_COPY_ENDED, [UNWIND_NO_CFI] = SAMPLE_CUT_NO_UNWIND_INFO,
-        [UNWIND_BAD_FRAME] = SAMPLE_CUT_BAD_FRAME, [UNWIND_LIMIT] = SAMPLE_CUT_TOO_DEEP};
+        [UNWIND_BAD_FRAME] = SAMPLE_CUT_BAD_FRAME, [UNWIND_LIMIT] = SAMPLE_CUT_TOO_DEEP,
+        [UNWIND_ELSEWHERE] = SAMPLE_CUT_ELSEWHERE};
     return end == UNWIND_ROOT ? 0 : (uint8_t)(SAMPLE_TRUNCATED | cuts[end] << SAMPLE_CUT_SHIFT);
 }
 

@@ -16,7 +16,7 @@ struct unwinder {
 
 const char *unwind_end_name(enum unwind_end end)
 {
-    static const char *const names[] = {"root", "stack copy ended", "no unwind information", "bad frame", "too many frames"};
+    static const char *const names[] = {"root", "stack copy ended", "no unwind information", "bad frame", "too many frames", "stack elsewhere"};
     return (size_t)end < sizeof names / sizeof *names ? names[end] : "?";
 }
 
@@ -71,7 +71,7 @@ static enum unwind_end end_of(enum step step)
 {
     static const enum unwind_end ends[] = {[STEP_CALLER] = UNWIND_LIMIT, [STEP_ROOT] = UNWIND_ROOT,
                                            [STEP_STACK_ENDED] = UNWIND_STACK_ENDED, [STEP_NO_CFI] = UNWIND_NO_CFI,
-                                           [STEP_BAD_FRAME] = UNWIND_BAD_FRAME};
+                                           [STEP_BAD_FRAME] = UNWIND_BAD_FRAME, [STEP_ELSEWHERE] = UNWIND_ELSEWHERE};
     return ends[step];
 }
 
@@ -105,6 +105,7 @@ static size_t walk_stack(struct unwinder *unwinder, struct walk *walk, struct un
         }
         frames[count++] = (struct unwind_frame){.module = place->module, .address = place->address, .run_address = pc};
         bool was_exact = walk->exact;
+        walk->left_signal |= was_exact && !walk->first;
         enum step result = is_entry && !place->rule->is_signal_frame ? STEP_ROOT : step(walk, place);
         /* A signal trampoline was entered, not called: its "return address" is its beginning, not behind a call. */
         if (result == STEP_CALLER && walk->exact && !was_exact && place->lookup != pc)

@@ -31,6 +31,7 @@ enum unwind_end {
     UNWIND_NO_CFI,      /* an address without unwind information, and no rule of thumb held */
     UNWIND_BAD_FRAME,   /* the frame would not move up, or a register needed is unknown */
     UNWIND_LIMIT,       /* more frames than room */
+    UNWIND_ELSEWHERE,   /* it goes on where no copy reaches: a handler's own stack was left, or a frame is huge */
 };
 const char *unwind_end_name(enum unwind_end end);
 

@@ -31,9 +31,12 @@ uint64_t walk_strip(const struct walk *walk, uint64_t address)
 
 enum step walk_unreadable(const struct walk *walk, uint64_t address)
 {
-    return address + 8 > walk->sample->stack_address + walk->sample->stack_size && address >= walk->sample->stack_address
-               ? STEP_STACK_ENDED
-               : STEP_BAD_FRAME;
+    uint64_t begin = walk->sample->stack_address, end = begin + walk->sample->stack_size;
+    if (address < begin)
+        return walk->left_signal ? STEP_ELSEWHERE : STEP_BAD_FRAME;
+    if (address + 8 <= end)
+        return STEP_BAD_FRAME;
+    return address - begin < LARGEST_STACK_COPY || address - end < LARGEST_STACK_COPY ? STEP_STACK_ENDED : STEP_ELSEWHERE;
 }
 
 static bool evaluate(const struct walk *walk, const struct cfi_table *table, int32_t number, bool push_cfa, uint64_t cfa,

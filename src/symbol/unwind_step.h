@@ -8,6 +8,9 @@
 #include "mapping_set.h"
 #include "module.h"
 
+/* Kernels copy up to 64 KiB of a stack: what lies farther away than that is not missing for want of a larger copy. */
+#define LARGEST_STACK_COPY (64u << 10)
+
 struct place { /* what is known about one address; cached */
     uint64_t generation, lookup;
     struct module *module; /* NULL: nothing mapped */
@@ -16,7 +19,7 @@ struct place { /* what is known about one address; cached */
     const struct cfi_rule *rule;
 };
 
-enum step { STEP_CALLER, STEP_ROOT, STEP_STACK_ENDED, STEP_NO_CFI, STEP_BAD_FRAME };
+enum step { STEP_CALLER, STEP_ROOT, STEP_STACK_ENDED, STEP_NO_CFI, STEP_BAD_FRAME, STEP_ELSEWHERE };
 
 struct walk {
     const struct unwind_sample *sample;
@@ -24,6 +27,7 @@ struct walk {
     struct unwind_registers registers; /* of the current frame */
     bool exact; /* pc is where execution stood, not a return address */
     bool first; /* no frame was left yet */
+    bool left_signal; /* a handler's frame was left: what it interrupted may have another stack */
 };
 
 struct architecture {
@@ -34,7 +38,7 @@ struct architecture {
 const struct architecture *walk_architecture(const struct walk *walk);
 /* Removes AArch64 pointer authentication; x86-64 addresses stay. */
 uint64_t walk_strip(const struct walk *walk, uint64_t address);
-/* Why bytes at address could not be read: above the copy, or never on this stack. */
+/* Why bytes at address could not be read: above the copy, where no copy reaches, or never on this stack. */
 enum step walk_unreadable(const struct walk *walk, uint64_t address);
 
 /* Whether a call instruction ends at the address (of mapped code). */

@@ -103,7 +103,9 @@ static enum step enter_caller(struct walk *walk, uint64_t pc, uint64_t sp, uint6
     return STEP_CALLER;
 }
 
-static enum step step_by_frame_pointer(struct walk *walk)
+/* A frame pointer out of the copy is believed to be one where code was made at run time, or when a larger copy would hold it:
+ * assembly keeps anything in that register. */
+static enum step step_by_frame_pointer(struct walk *walk, const struct place *place)
 {
     const struct architecture *architecture = walk_architecture(walk);
     uint64_t sp = walk->registers.values[architecture->sp], fp = walk->registers.values[architecture->fp], record[2];
@@ -112,7 +114,10 @@ static enum step step_by_frame_pointer(struct walk *walk)
     if (fp < sp || fp - sp > FRAME_SIZE_MAXIMUM || fp & 7)
         return STEP_NO_CFI;
     if (!sample_read(walk->sample, fp, record, sizeof record))
-        return walk_unreadable(walk, fp) == STEP_STACK_ENDED ? STEP_STACK_ENDED : STEP_NO_CFI;
+        return (place->module && place->module->kind == MODULE_KIND_JIT && walk_unreadable(walk, fp) == STEP_STACK_ENDED) ||
+                       fp - walk->sample->stack_address < LARGEST_STACK_COPY
+                   ? STEP_STACK_ENDED
+                   : STEP_NO_CFI;
     uint64_t pc = walk_strip(walk, record[1]);
     struct call call;
     if (pc == 0 && record[0] == 0)
@@ -194,14 +199,14 @@ static enum step x86_step_from_exact(struct walk *walk, const struct place *plac
         return enter_caller(walk, words[pushed], sp + 8 * (pushed + 1), pushed ? words[0] : fp, true);
     bool fits = (!place->module || place->module->kind != MODULE_KIND_JIT) && x86_leaf_caller(walk, place, words[0], &certain);
     if (!(fits && (certain || !place->module))) {
-        enum step result = step_by_frame_pointer(walk);
+        enum step result = step_by_frame_pointer(walk, place);
         if (result == STEP_CALLER || result == STEP_ROOT || !fits)
             return result;
     }
     return enter_caller(walk, words[0], sp + 8, fp, true);
 }
 
-static enum step aarch64_step_from_exact(struct walk *walk)
+static enum step aarch64_step_from_exact(struct walk *walk, const struct place *place)
 {
     uint64_t lr = walk_strip(walk, walk->registers.values[30]), fp = walk->registers.values[29], record[2];
     struct call call;
@@ -210,7 +215,7 @@ static enum step aarch64_step_from_exact(struct walk *walk)
     bool stored = sample_read(walk->sample, fp, record, sizeof record) && walk_strip(walk, record[1]) == lr;
     if (lr_fits && !stored)
         return enter_caller(walk, lr, walk->registers.values[31], fp, true);
-    return step_by_frame_pointer(walk);
+    return step_by_frame_pointer(walk, place);
 }
 
 enum step step_by_thumb(struct walk *walk, const struct place *place)
@@ -223,6 +228,6 @@ enum step step_by_thumb(struct walk *walk, const struct place *place)
             return STEP_ROOT;
     }
     if (!walk->exact)
-        return step_by_frame_pointer(walk);
-    return walk->registers.arch == UNWIND_AARCH64 ? aarch64_step_from_exact(walk) : x86_step_from_exact(walk, place);
+        return step_by_frame_pointer(walk, place);
+    return walk->registers.arch == UNWIND_AARCH64 ? aarch64_step_from_exact(walk, place) : x86_step_from_exact(walk, place);
 }

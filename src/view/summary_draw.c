@@ -149,6 +149,7 @@ static void draw_stacks(struct drawing *drawing)
         [SAMPLE_CUT_NO_UNWIND_INFO] = "end in code without unwind information",
         [SAMPLE_CUT_BAD_FRAME] = "end where the unwind information does not fit the stack",
         [SAMPLE_CUT_TOO_DEEP] = "have more frames than are taken",
+        [SAMPLE_CUT_ELSEWHERE] = "go on in another stack, which was not copied",
     };
     const struct summary *summary = drawing->summary;
     char percent[32], count[32];

@@ -80,6 +80,7 @@ def test_wrong_usage_is_status_2_and_names_the_mistake(call, arguments, said):
     (["run", "--perf-freq", "0", "--", "true"], "too small"),
     (["run", "--perf-callgraph", "frames", "--", "true"], "none of fp, dwarf"),
     (["run", "--perf-callgraph", "dwarf,7", "--", "true"], "a size from 512"),
+    (["run", "--perf-callgraph", "dwarf,65K", "--", "true"], "a size from 512 to 65536"),
     (["run", "-b", "cup", "--", "true"], "no backend 'cup'"),
     (["run", "-o", "trace.txt", "--", "true"], "names no format"),
 ])

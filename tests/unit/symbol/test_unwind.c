@@ -129,12 +129,26 @@ static void test_a_copy_that_ends_early_is_told_from_a_bad_frame(void **state)
     stage.sample.registers.values[6] = STACK + sizeof stage.stack - 8;
     assert_int_equal(stage_unwind(CODE(0x50)), 1);
     assert_int_equal(stage.end, UNWIND_STACK_ENDED);
+    stage.sample.registers.values[6] = STACK + (1 << 20); /* where no copy reaches */
+    assert_int_equal(stage_unwind(CODE(0x50)), 1);
+    assert_int_equal(stage.end, UNWIND_ELSEWHERE);
     stage.sample.registers.values[6] = STACK - 4096; /* below the stack pointer: no frame of ours */
     assert_int_equal(stage_unwind(CODE(0x50)), 1);
     assert_int_equal(stage.end, UNWIND_BAD_FRAME);
     stage.sample.registers.valid &= ~(1ull << 6);
     assert_int_equal(stage_unwind(CODE(0x50)), 1);
     assert_int_equal(stage.end, UNWIND_BAD_FRAME);
+}
+
+static void test_a_register_without_a_rule_does_not_ask_for_a_larger_copy(void **state)
+{
+    stage_x86();
+    stage.sample.registers.values[6] = STACK + (1 << 20); /* assembly keeps anything in rbp */
+    assert_int_equal(stage_unwind(CODE(0x130)), 1);
+    assert_int_equal(stage.end, UNWIND_NO_CFI);
+    stage.sample.registers.values[6] = STACK + sizeof stage.stack + 64;
+    assert_int_equal(stage_unwind(CODE(0x130)), 1);
+    assert_int_equal(stage.end, UNWIND_STACK_ENDED);
 }
 
 static void test_a_return_address_into_nothing_is_no_frame(void **state)
@@ -263,6 +277,7 @@ int main(void)
         cmocka_unit_test_teardown(test_a_leaf_and_a_frame_pointer_function_reach_the_root, stage_end),
         cmocka_unit_test_teardown(test_each_instruction_of_a_prologue_unwinds_alike, stage_end),
         cmocka_unit_test_teardown(test_a_copy_that_ends_early_is_told_from_a_bad_frame, stage_end),
+        cmocka_unit_test_teardown(test_a_register_without_a_rule_does_not_ask_for_a_larger_copy, stage_end),
         cmocka_unit_test_teardown(test_a_return_address_into_nothing_is_no_frame, stage_end),
         cmocka_unit_test_teardown(test_more_frames_than_room_is_said, stage_end),
         cmocka_unit_test_teardown(test_a_signal_frame_leads_to_the_interrupted_instruction, stage_end),

@@ -41,6 +41,7 @@ struct sampler {
     int64_t exit_ns; /* of the target, by its record */
     pid_t target;
     int64_t mappings_lost_ns; /* records were lost at this time: mappings are to be read again; 0 = none */
+    int64_t mappings_due_ns;  /* but not before this */
 };
 
 int sampler_create(struct recording *recording, struct sampler **ret_sampler, struct error *err)
@@ -309,6 +310,19 @@ static void watch_window(struct sampler *sampler, int64_t time_ns)
     }
 }
 
+/* Reading the mappings of ten thousand processes takes longer than a ring takes to fill: doing so at each loss would bring the
+ * next. So it is done for a twentieth of the time at most; what comes meanwhile is caught up with then. */
+static void read_lost_mappings(struct sampler *sampler)
+{
+    int64_t begin_ns = clock_raw_ns();
+    if (!sampler->mappings_lost_ns || begin_ns < sampler->mappings_due_ns)
+        return;
+    task_table_read_mappings(sampler->tasks, sampler->mappings_lost_ns);
+    int64_t end_ns = clock_raw_ns();
+    sampler->mappings_due_ns = end_ns + 20 * (end_ns - begin_ns);
+    sampler->mappings_lost_ns = 0;
+}
+
 static void apply_ready(struct sampler *sampler, int64_t horizon_ns)
 {
     struct record_order *order = &sampler->order;
@@ -326,9 +340,7 @@ static void apply_ready(struct sampler *sampler, int64_t horizon_ns)
         }
     }
     record_order_drop(order, ready);
-    if (sampler->mappings_lost_ns)
-        task_table_read_mappings(sampler->tasks, sampler->mappings_lost_ns);
-    sampler->mappings_lost_ns = 0;
+    read_lost_mappings(sampler);
 }
 
 int sampler_round(struct sampler *sampler)

@@ -39,6 +39,13 @@ def apps():
     return path
 
 
+@pytest.fixture
+def measured():
+    """For tests that judge times or memory: a sanitizer's build ($HP_SANITIZED) has other ones."""
+    if os.environ.get("HP_SANITIZED"):
+        pytest.skip("times and memory of a build with a sanitizer say nothing")
+
+
 class Outcome:
     """What a caller sees of one finished run."""
 

@@ -31,13 +31,13 @@ def test_shares_of_functions_are_true(runner, apps):
         assert abs(functions[name] / total - share) < 0.06, {name: functions.get(name) for name in names}
 
 
-def test_least_cost_of_a_run(runner):
+def test_least_cost_of_a_run(runner, measured):
     """50 ms over `true` is the promise; a machine busy with other tests gets some more."""
     bare, profiled = short_programs.least_cost(runner.hprofiler, runner.directory, 9)
     assert profiled[0] - bare[0] < 0.075, f"`hprofiler run -- true` takes {(profiled[0] - bare[0]) * 1e3:.1f} ms over `true` at best"
 
 
-def test_memory_stays_flat(runner, apps):
+def test_memory_stays_flat(runner, apps, measured):
     series, peak = short_programs.endless(runner.hprofiler, [apps / "target", "forever"], runner.directory, 4, ())
     assert peak < 200 << 10, f"{peak} kB"
     assert series[-1] - series[1] < 16 << 10, f"{series} kB"

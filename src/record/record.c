@@ -13,6 +13,7 @@
 #include "record_timers.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -129,6 +130,10 @@ static int finish_recording(struct recorder *recorder, const struct record_loop 
         sampler_end(recorder->sampler, loop->pid, loop->child ? loop->wait_status : -1, session_directory_fd(recorder->session));
     else
         record_timers_end(recording, recorder->options, recorder->use_timers, loop->pid, loop->wait_status);
+    if (!loop->child) { /* what was attached to may have done nothing at all, and goes on */
+        int64_t now_ns = clock_raw_ns(), end_ns = now_ns < loop->end_ns ? now_ns : loop->end_ns;
+        recording_put_metadata(recording, "recording.duration_ns", "%" PRId64, end_ns > loop->begin_ns ? end_ns - loop->begin_ns : 0);
+    }
     overhead_report(recording, recorder->sampler != NULL, clock_process_cpu_ns() - recorder->cpu_begin_ns);
     int r = session_finish(recorder->session, err);
     if (r < 0)

@@ -72,7 +72,9 @@ static int64_t duration_of(const struct summary_build *build)
         end_ns = empty || process->end_ns > end_ns ? process->end_ns : end_ns;
         empty = false;
     }
-    return time_between(begin_ns, end_ns);
+    int64_t duration_ns = time_between(begin_ns, end_ns);
+    struct optional_i64 recorded_ns = metadata_number(build->trace, "recording.duration_ns"); /* of a process attached to */
+    return recorded_ns.known && recorded_ns.value > duration_ns ? recorded_ns.value : duration_ns;
 }
 
 /* --- tables --------------------------------------------------------------------------------------------------------
@@ -300,6 +302,7 @@ static int build_all(struct summary_build *build)
     summary->wait_status = root_wait_status(build);
     summary->exit_status = exit_status(build);
     summary->overhead_ns = metadata_number(build->trace, "overhead_ns");
+    summary->unsampled_ns = metadata_number(build->trace, "sampling.unsampled_ns");
     summary->start_realtime_ns = metadata_number(build->trace, "start_realtime_ns");
     add_rates(build);
     put_in_order(summary);

@@ -169,24 +169,32 @@ static void draw_stacks(struct drawing *drawing)
     text_finish(&line);
 }
 
+static void draw_on_cpu(struct drawing *drawing)
+{
+    const struct summary *summary = drawing->summary;
+    char time[32];
+    struct text line = TEXT_INIT;
+    if (!summary->samples)
+        return;
+    text_addf(&line, "%s by samples", format_duration(time, sizeof time, summary->sampled_ns));
+    if (summary->duration_ns > 0 && !summary->filtered)
+        text_addf(&line, ", %.2f CPUs busy on average", (double)summary->sampled_ns / (double)summary->duration_ns);
+    if (strcmp(metadata(drawing, "sampling.kernel"), "no") != 0)
+        text_addf(&line, "; %.1f %% of it in the kernel",
+                  summary->sampled_ns > 0 ? 100.0 * (double)summary->kernel_ns / (double)summary->sampled_ns : 0);
+    /* Threads that live for some sampling periods only lose half a period each: where that adds up it must be told. */
+    if (!summary->filtered && summary->unsampled_ns.value > summary->sampled_ns / 50)
+        text_addf(&line, "; %s more in threads that ended before their next sample",
+                  format_duration(time, sizeof time, summary->unsampled_ns.value));
+    fact(drawing, "on CPU", line.data ? line.data : "");
+    text_finish(&line);
+}
+
 static void draw_times(struct drawing *drawing)
 {
     const struct summary *summary = drawing->summary;
     char text[256], time[32], other[32];
-    if (summary->samples) {
-        double kernel_share =
-            summary->sampled_ns > 0 ? 100.0 * (double)summary->kernel_ns / (double)summary->sampled_ns : 0;
-        snprintf(text, sizeof text, "%s by samples", format_duration(time, sizeof time, summary->sampled_ns));
-        size_t used = strlen(text);
-        if (summary->duration_ns > 0 && !summary->filtered) {
-            snprintf(text + used, sizeof text - used, ", %.2f CPUs busy on average",
-                     (double)summary->sampled_ns / (double)summary->duration_ns);
-            used = strlen(text);
-        }
-        if (strcmp(metadata(drawing, "sampling.kernel"), "no") != 0)
-            snprintf(text + used, sizeof text - used, "; %.1f %% of it in the kernel", kernel_share);
-        fact(drawing, "on CPU", text);
-    }
+    draw_on_cpu(drawing);
     if (summary->off_cpu_known) {
         snprintf(text, sizeof text, "%s blocked, %s preempted, over all threads",
                  format_duration(time, sizeof time, summary->blocked_ns),
@@ -218,5 +226,7 @@ void summary_draw(const struct summary *summary, uint64_t top, const struct text
     if (!summary->samples && !summary->function_count)
         text_add_string(out, summary->filtered
                                  ? "\nNothing in the trace matches the filter.\n"
+                             : *metadata(&drawing, "recording.duration_ns")
+                                 ? "\nThe trace has no samples and no spans: the process did not run on a CPU in that time.\n"
                                  : "\nThe trace has no samples and no spans: the program may have been too short.\n");
 }

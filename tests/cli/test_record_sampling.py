@@ -162,6 +162,14 @@ def test_a_stack_deeper_than_its_copy_is_flagged(runner, program, depth, size, w
     assert whole or "end with the copied piece" in " ".join(profiled.text_summary().split())
 
 
+def test_cpu_time_between_samples_of_short_processes_is_told(runner, program):
+    script = f"for i in $(seq 60); do {program} burn 0.003; done"
+    profiled = runner.profiled(["sh", "-c", script])
+    sampling = profiled.summary()["sampling"]
+    assert sampling["unsampled_ns"] > sampling["sampled_ns"] / 50
+    assert "ended before their next sample" in " ".join(profiled.text_summary().split())
+
+
 def test_how_each_process_ended_is_said_as_far_as_it_is_known(runner, program):
     script = f"{program} burn 0.05; exec false"
     profiled = runner.profiled(["sh", "-c", script])
@@ -324,6 +332,20 @@ def test_attach_follows_threads_that_come_and_leaves_the_target_alone(runner, hp
     assert rows(profiled, "SELECT count(*) n FROM frames WHERE name = 'hot_loop'")[0]["n"] > 0
 
 
+def test_attach_to_an_idle_process_lasts_as_long_as_it_was_asked_for(hprofiler, tmp_path):
+    target = subprocess.Popen(["sleep", "60"])
+    try:
+        trace = tmp_path / "idle.hpt"
+        subprocess.run([hprofiler, "attach", "-p", str(target.pid), "--duration", "0.5", "--no-summary", "-o", str(trace)],
+                       check=True, capture_output=True, timeout=60)
+    finally:
+        target.kill()
+        target.wait()
+    summary = json.loads(subprocess.run([hprofiler, "summary", str(trace), "--format", "json"], check=True,
+                                        capture_output=True, timeout=60).stdout)
+    assert 0.45e9 < summary["duration_ns"] < 0.7e9
+
+
 @pytest.mark.parametrize("pid, said", [("4194304", "no process"), ("2", "kernel thread")])
 def test_attach_refuses_with_the_reason(hprofiler, pid, said):
     if pid == "2" and not pathlib.Path("/proc/2/comm").exists():
@@ -335,7 +357,7 @@ def test_attach_refuses_with_the_reason(hprofiler, pid, said):
     assert said in done.stderr.decode()
 
 
-def test_killing_the_recorder_costs_a_quarter_of_a_second_at_most(hprofiler, program, tmp_path):
+def test_killing_the_recorder_costs_a_quarter_of_a_second_at_most(hprofiler, program, tmp_path, measured):
     sessions = tmp_path / "sessions"
     sessions.mkdir()
     recorder = subprocess.Popen([hprofiler, "run", "--no-summary", "--session-dir", str(sessions), "--perf-callgraph", "dwarf", "-o",

@@ -13,6 +13,7 @@
 struct run_values {
     struct recording_values recording;
     const char *backends;
+    int ui;
 };
 
 static const struct option_spec options[] = {
@@ -24,6 +25,10 @@ static const struct option_spec options[] = {
      .hint = HINT_BACKENDS,
      .help = "what to trace: names separated by commas, or auto: all that can apply [auto]"},
     OPTION_OUTPUT,
+    {.long_name = "ui",
+     .kind = OPTION_NEGATABLE,
+     .offset = offsetof(struct run_values, ui),
+     .help = "open the terminal UI afterwards; this version has none and prints the summary [off]"},
     OPTION_SUMMARY,
     OPTION_TOP,
     OPTION_FORMAT,
@@ -37,6 +42,7 @@ static void preset(void *values)
     struct run_values *run = values;
     recording_preset(values);
     run->backends = "auto";
+    run->ui = -1;
 }
 
 static const char *base_name(const char *path)
@@ -92,6 +98,8 @@ static int run(const void *values, const struct invocation *invocation, struct e
         code = output_file_prepare(recording->output, base_name(invocation->target[0]), &file, err);
     if (code < 0)
         return code;
+    if (run_values->ui == 1)
+        log_info(invocation->log, "this version has no terminal UI: the summary is printed instead");
     record.backends = run_values->backends;
     code = record_run(&record, invocation->target, &result, err);
     if (result.exec_errno) {

@@ -267,3 +267,37 @@ def test_session_of_another_boot_has_no_kernel_names(hprofiler, material, tmp_pa
     if not any("+0x" not in name for name in names["this"]):
         pytest.skip("the kernel hides its names, or nothing of it was sampled")
     assert names["another"] and all("+0x" in name for name in names["another"])
+
+
+EVIL = "\x1b[2J\x1b]0;owned\x07\u009b31m\x7f\r</script><script>alert(1)</script>"
+
+
+def steering(output):
+    """Characters that a terminal would obey, in what is printed for people."""
+    return [c for c in output.decode(errors="replace") if (c < " " and c != "\n") or "\x7f" <= c < "\xa0"]
+
+
+def test_names_cannot_steer_the_terminal(hprofiler, tmp_path):
+    """Names of functions, threads, files and columns come from whoever made the program or the trace."""
+    trace = tmp_path / "evil.json"
+    place = {"pid": 1, "tid": 1}
+    trace.write_text(json.dumps({
+        "otherData": {"command": EVIL},
+        "stackFrames": {"1": {"name": "main" + EVIL, "category": "/lib/" + EVIL}, "2": {"name": EVIL, "parent": "1"}},
+        "traceEvents": [
+            {"ph": "M", "name": "process_name", **place, "args": {"name": EVIL}},
+            {"ph": "M", "name": "thread_name", **place, "args": {"name": EVIL}},
+            {"ph": "X", "name": EVIL, "cat": EVIL, "ts": 1, "dur": 5, **place, "args": {EVIL: EVIL}},
+            {"ph": "C", "name": EVIL, "ts": 2, **place, "args": {EVIL: 3}},
+            {"ph": "P", "name": "cpu", "ts": 3, **place, "sf": "2"}]}))
+    queries = [f"select * from {table}" for table in ("tracks", "spans", "frames", "processes", "metadata", "ledger")]
+    commands = [["summary", str(trace)], ["view", str(trace)], ["summary", str(tmp_path / EVIL.replace("/", "_"))],
+                ["summary", str(trace), "--where", EVIL + "=1"], ["query", str(trace), f'select 1 as "{EVIL}"'],
+                ["query", str(trace), "select " + EVIL], [EVIL], ["run", "--", "/" + EVIL.replace("/", "_")],
+                ["export", str(trace), "--to", "folded", "-o", "-"], *(["query", str(trace), query] for query in queries)]
+    for command in commands:
+        done = subprocess.run([hprofiler, *command], stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S)
+        assert not steering(done.stdout + done.stderr), f"{command}: {done.stdout + done.stderr!r}"
+    page = tmp_path / "page.html"
+    subprocess.run([hprofiler, "export", str(trace), "--to", "flamegraph-html", "-o", str(page)], check=True, timeout=TIMEOUT_S)
+    assert "<script>alert" not in page.read_text()

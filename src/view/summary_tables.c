@@ -340,6 +340,35 @@ static void cell_end(struct table *table, const struct summary_process *process)
     table_cell(table, text);
 }
 
+static int by_cpu_time(const void *left, const void *right)
+{
+    const struct summary_process *a = *(const struct summary_process *const *)left,
+                                 *b = *(const struct summary_process *const *)right;
+    if (a->cpu_ns != b->cpu_ns)
+        return a->cpu_ns < b->cpu_ns ? 1 : -1;
+    return a < b ? -1 : a > b;
+}
+
+static int by_order(const void *left, const void *right)
+{
+    const struct summary_process *a = *(const struct summary_process *const *)left,
+                                 *b = *(const struct summary_process *const *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Of many processes those that used most CPU time, in the order in which they began. NULL: no memory. */
+static const struct summary_process **pick_processes(const struct summary *summary, size_t shown)
+{
+    const struct summary_process **picked = calloc(summary->process_count + 1, sizeof *picked);
+    for (size_t i = 0; picked && i < summary->process_count; i++)
+        picked[i] = &summary->processes[i];
+    if (picked && shown < summary->process_count) {
+        qsort(picked, summary->process_count, sizeof *picked, by_cpu_time);
+        qsort(picked, shown, sizeof *picked, by_order);
+    }
+    return picked;
+}
+
 /* Only when there is more to say than the title says. */
 static void draw_processes(struct drawing *drawing)
 {
@@ -355,8 +384,9 @@ static void draw_processes(struct drawing *drawing)
         return;
     table_heading(drawing, "Processes", summary->duration_ns, "an exec begins a new one");
     CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 7);
-    for (size_t i = 0; table && i < shown; i++) {
-        const struct summary_process *process = &summary->processes[i];
+    const struct summary_process **picked = pick_processes(summary, shown);
+    for (size_t i = 0; table && picked && i < shown; i++) {
+        const struct summary_process *process = picked[i];
         table_row(table);
         cell_time(table, drawing, process->cpu_ns);
         cell_percent(table, (double)process->cpu_ns, (double)summary->sampled_ns);
@@ -368,6 +398,7 @@ static void draw_processes(struct drawing *drawing)
     }
     if (table)
         table_draw(table, drawing->look, INDENT, drawing->out);
+    free(picked);
     draw_rest(drawing, shown, summary->process_count, "processes", -1);
 }
 

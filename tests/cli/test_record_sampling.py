@@ -162,6 +162,12 @@ def test_a_stack_deeper_than_its_copy_is_flagged(runner, program, depth, size, w
     assert whole or "end with the copied piece" in " ".join(profiled.text_summary().split())
 
 
+def test_of_many_processes_those_with_most_cpu_time_are_shown(runner, program):
+    profiled = runner.profiled(["sh", "-c", f"for i in $(seq 30); do true | cat; done; {program} burn 0.1"])
+    table = profiled.text_summary().split("Processes")[1].split("Ledger")[0]
+    assert program.name in table and " more processes" in table
+
+
 def test_cpu_time_between_samples_of_short_processes_is_told(runner, program):
     script = f"for i in $(seq 60); do {program} burn 0.003; done"
     profiled = runner.profiled(["sh", "-c", script])

@@ -187,14 +187,29 @@ static size_t resolve_jit(struct symbol_source *source, uint64_t address, int64_
     return 1;
 }
 
+/* A label of assembly without a size reaches to the next symbol only for want of better knowledge: in a stripped file that
+ * would give it all the nameless functions behind it. The few bytes are for what may precede .cfi_startproc. */
+static bool is_of_another_function(struct symbol_source *source, const struct symtab_match *match, uint64_t address)
+{
+    uint64_t start;
+    return match->open_ended && symbol_source_function_start(source, address, &start) && start > match->start + 16;
+}
+
+static string_id symbol_at(struct symbol_source *source, uint64_t address)
+{
+    struct symtab_match match;
+    if (!symtab_find(source->symtab, address, &match) || is_of_another_function(source, &match, address))
+        return STRING_NONE;
+    return symbol_name(source, &match);
+}
+
 size_t symbol_source_resolve(struct symbol_source *source, uint64_t address, pid_t pid, int64_t time_ns,
                              struct symbol_frame *frames, size_t capacity)
 {
     if (source->jit)
         return resolve_jit(source, address, time_ns, frames);
     size_t count = resolve_dwarf(source, address, frames, capacity);
-    struct symtab_match match;
-    string_id symbol = symtab_find(source->symtab, address, &match) ? symbol_name(source, &match) : STRING_NONE;
+    string_id symbol = symbol_at(source, address);
     if (count == 0) {
         frames[0] = (struct symbol_frame){.function = symbol, .known = true};
         return string_is(symbol, STRING_NONE) ? 0 : 1;

@@ -238,7 +238,7 @@ bool symtab_find(const struct symtab *symtab, uint64_t address, struct symtab_ma
         uint32_t best = best_alias(symtab, (uint32_t)first, (uint32_t)last, address);
         const struct entry *found = &symtab->entries[best];
         *ret_match = (struct symtab_match){.index = best, .start = found->address, .size = found->size,
-                                           .is_stub = found->is_stub};
+                                           .is_stub = found->is_stub, .open_ended = found->section == UINT16_MAX};
         return true;
     }
     return false;

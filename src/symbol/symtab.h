@@ -25,6 +25,7 @@ struct symtab_match {
     uint32_t index; /* of the symbol: same index, same name */
     uint64_t start, size;
     bool is_stub;
+    bool open_ended; /* has no size: taken to reach to the next symbol */
 };
 bool symtab_find(const struct symtab *symtab, uint64_t address, struct symtab_match *ret_match);
 /* As the linker knows it, not demangled, without version; "@plt" is not part of it. Caller frees; NULL on ENOMEM. */

@@ -127,6 +127,7 @@ static void test_a_module_without_symbols_says_why(void **state)
 static void test_a_stripped_function_has_one_name(void **state)
 {
     static struct made_elf elf;
+    const struct made_symbol label[] = {{"assembly", MADE_TEXT + 0x200, 0, ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE)}};
     struct made_bytes frame = {.size = 0};
     struct module *module;
     char path[] = "/tmp/hp-symbols-XXXXXX", expected[96];
@@ -134,7 +135,8 @@ static void test_a_stripped_function_has_one_name(void **state)
     size_t cie = put_cie(&frame, "zR", 16);
     put_fde(&frame, cie, MADE_EH_FRAME, MADE_TEXT + 0x100, 0x40, "", 0); /* not in order of address */
     put_fde(&frame, cie, MADE_EH_FRAME, MADE_TEXT, 0x40, "", 0);
-    made_elf_build(&elf, EM_X86_64, NULL, &frame, NULL, 0);
+    put_fde(&frame, cie, MADE_EH_FRAME, MADE_TEXT + 0x300, 0x40, "", 0);
+    made_elf_build(&elf, EM_X86_64, NULL, &frame, label, 1);
     assert_true(fd >= 0 && write(fd, elf.bytes, elf.size) == (ssize_t)elf.size);
     close(fd);
     assert_int_equal(module_table_add_recorded(table, MODULE_KIND_FILE, path, "", 0, 0, 0, &module), 0);
@@ -149,6 +151,9 @@ static void test_a_stripped_function_has_one_name(void **state)
     assert_string_equal(name_of(module, MADE_TEXT + 0x41, NULL), expected);
     snprintf(expected, sizeof expected, "%s+0x1140", strrchr(path, '/') + 1);
     assert_string_equal(name_of(module, MADE_TEXT + 0x140, NULL), expected);
+    assert_string_equal(name_of(module, MADE_TEXT + 0x2ff, NULL), "assembly"); /* it has no size */
+    snprintf(expected, sizeof expected, "%s+0x1300", strrchr(path, '/') + 1);
+    assert_string_equal(name_of(module, MADE_TEXT + 0x33f, NULL), expected);
     unlink(path);
 }
 

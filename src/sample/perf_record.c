@@ -86,7 +86,8 @@ static size_t trailer_bytes(const struct perf_layout *layout)
     return size;
 }
 
-static void decode_trailer(const struct perf_layout *layout, struct cursor *cursor, struct perf_record *record)
+/* Whose it is, when, and on which CPU: samples and trailers have them in the same order. */
+static void decode_origin(const struct perf_layout *layout, struct cursor *cursor, struct perf_record *record)
 {
     uint32_t unused;
     if (layout->sample_type & PERF_SAMPLE_TID)
@@ -95,6 +96,11 @@ static void decode_trailer(const struct perf_layout *layout, struct cursor *curs
         record->time_ns = take_u64(cursor);
     if (layout->sample_type & PERF_SAMPLE_CPU)
         take_pair(cursor, &record->cpu, &unused);
+}
+
+static void decode_trailer(const struct perf_layout *layout, struct cursor *cursor, struct perf_record *record)
+{
+    decode_origin(layout, cursor, record);
     if (layout->sample_type & PERF_SAMPLE_IDENTIFIER)
         record->id = take_u64(cursor);
 }
@@ -123,17 +129,11 @@ static void decode_stack(const struct perf_layout *layout, struct cursor *cursor
 static void decode_sample(const struct perf_layout *layout, struct cursor *cursor, struct perf_record *record)
 {
     struct perf_sample_record *sample = &record->u.sample;
-    uint32_t unused;
     if (layout->sample_type & PERF_SAMPLE_IDENTIFIER)
         record->id = take_u64(cursor);
     if (layout->sample_type & PERF_SAMPLE_IP)
         sample->ip = take_u64(cursor);
-    if (layout->sample_type & PERF_SAMPLE_TID)
-        take_pair(cursor, &record->pid, &record->tid);
-    if (layout->sample_type & PERF_SAMPLE_TIME)
-        record->time_ns = take_u64(cursor);
-    if (layout->sample_type & PERF_SAMPLE_CPU)
-        take_pair(cursor, &record->cpu, &unused);
+    decode_origin(layout, cursor, record);
     if (layout->sample_type & PERF_SAMPLE_PERIOD)
         sample->period = take_u64(cursor);
     if (layout->sample_type & PERF_SAMPLE_CALLCHAIN) {

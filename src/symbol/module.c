@@ -63,16 +63,32 @@ static struct module *module_create(struct module_table *table, enum module_kind
     return module;
 }
 
-/* Takes the module over on success. */
-static int table_append(struct module_table *table, struct module *module)
+static int table_reserve(struct module_table *table)
 {
     struct module **moved = array_reserve(table->modules, &table->capacity, table->count + 1, sizeof(*moved));
     if (!moved)
         return -ENOMEM;
     table->modules = moved;
+    return 0;
+}
+
+/* Both take the module over on success. One without a key is found by its table's own pointer. */
+static int table_append(struct module_table *table, struct module *module)
+{
+    int rc = table_reserve(table);
+    if (rc < 0)
+        return rc;
     module->index = (uint32_t)table->count;
     table->modules[table->count++] = module;
     return 0;
+}
+
+static int table_add(struct module_table *table, uint64_t key, struct module *module)
+{
+    int rc = table_reserve(table); /* first: a key must never lead to a place that stayed empty */
+    if (rc == 0)
+        rc = map_set(&table->by_key, key, table->count);
+    return rc == 0 ? table_append(table, module) : rc;
 }
 
 int module_table_create(struct module_table **ret_table)
@@ -192,9 +208,7 @@ static int jit_module(struct module_table *table, pid_t pid, struct module **ret
         snprintf(path, sizeof path, "/proc/%d/root/tmp", (int)pid);
         module->temporary_directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     }
-    int rc = map_set(&table->by_key, key, table->count);
-    if (rc == 0)
-        rc = table_append(table, module);
+    int rc = table_add(table, key, module);
     if (rc < 0)
         return rc;
     *ret_module = TAKE_PTR(module);
@@ -260,9 +274,7 @@ static int file_module(struct module_table *table, pid_t pid, const struct mappi
     module->identity = identity;
     if (opened == 0)
         module_adopt(module, &file);
-    int rc = map_set(&table->by_key, key, table->count);
-    if (rc == 0)
-        rc = table_append(table, module);
+    int rc = table_add(table, key, module);
     if (rc < 0)
         return rc;
     *ret_module = TAKE_PTR(module);
@@ -335,9 +347,7 @@ static int recorded_file(struct module_table *table, enum module_kind kind, cons
     if (!module)
         return -ENOMEM;
     module->identity = *identity;
-    int rc = map_set(&table->by_key, key, table->count);
-    if (rc == 0)
-        rc = table_append(table, module);
+    int rc = table_add(table, key, module);
     if (rc == 0)
         *ret_module = TAKE_PTR(module);
     return rc;

@@ -205,11 +205,17 @@ static track_id lane_at(struct merge *merge, int32_t pid, int32_t tid, int64_t t
     if (process_id_is(process, PROCESS_NONE))
         return TRACK_NONE;
     uint64_t key = lane_key(process, tid, kind);
+    int64_t start_ns = kind == TRACK_KIND_THREAD ? time_ns : TIME_UNKNOWN;
+    if (kind == TRACK_KIND_SCHED) { /* a later thread of the same number has a lane of its own, told by when the thread began */
+        const struct lane *thread = lane_find(life, lane_key(process, tid, TRACK_KIND_THREAD), time_ns);
+        bool later = thread && thread->older != NO_INDEX;
+        key = later ? hash_u64(key ^ (uint64_t)thread->track << 32) : key;
+        start_ns = later ? thread->start_ns : start_ns;
+    }
     const struct lane *lane = lane_find(life, key, time_ns);
     if (lane)
         return (track_id){lane->track};
     uint32_t track = ID_NONE;
-    int64_t start_ns = kind == TRACK_KIND_THREAD ? time_ns : TIME_UNKNOWN;
     if (track_add(life, process, tid, kind, start_ns, &track) < 0 || lane_add(life, key, track, start_ns) < 0)
         return TRACK_NONE;
     return (track_id){track};
@@ -368,6 +374,17 @@ static int on_thread_start(struct merge *merge, const struct merge_stream *strea
     return 0;
 }
 
+static int on_thread_name(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    const struct wire_thread_name *record = (const struct wire_thread_name *)(const void *)header;
+    struct trace_track *track = trace_builder_track(merge->builder, stream->track);
+    char name[sizeof record->name + 1];
+    snprintf(name, sizeof name, "%.*s", (int)sizeof record->name, record->name);
+    if (track && name[0])
+        track->name = trace_builder_string(merge->builder, name);
+    return 0;
+}
+
 static int on_thread_end(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
     const struct wire_thread_end *record = (const struct wire_thread_end *)(const void *)header;
@@ -503,6 +520,7 @@ static const struct merge_handler handlers[] = {
     {WIRE_PROCESS_INFO, MERGE_LIFE, on_process_info},
     {WIRE_THREAD_START, MERGE_ROWS, on_thread_start},
     {WIRE_THREAD_END, MERGE_ROWS, on_thread_end},
+    {WIRE_THREAD_NAME, MERGE_ROWS, on_thread_name},
     {0, MERGE_LIFE, NULL},
 };
 

@@ -87,6 +87,11 @@ struct wire_thread_start {
     uint64_t time;
     uint64_t stack_top;        /* highest stack address if known, else 0 */
 };
+struct wire_thread_name {
+    struct wire_header header; /* value: tid */
+    uint64_t time;
+    char name[16];             /* as the kernel keeps it */
+};
 struct wire_thread_end {
     struct wire_header header; /* value: tid */
     uint64_t time;

@@ -258,6 +258,19 @@ def test_refused_sampling_falls_back_to_timers_in_the_target(runner, program, st
         assert any(row["name"] == "main" and row["percent"] > 0 or row["name"] == "deep" for row in profiled.summary()["functions"])
 
 
+def test_threads_that_sample_themselves_have_their_names(runner):
+    code = ("import ctypes, threading, time\n"
+            "def work():\n"
+            "    ctypes.CDLL(None).prctl(15, b'busy-bee', 0, 0, 0)\n"
+            "    end = time.thread_time() + 0.2\n"
+            "    while time.thread_time() < end: pass\n"
+            "thread = threading.Thread(target=work); thread.start(); thread.join()\n")
+    profiled = runner.profiled(["/usr/bin/python3", "-c", code], preexec_fn=refuse_perf_events)
+    assert profiled.status == 0
+    busy = profiled.summary()["threads"][0]
+    assert busy["name"] == "busy-bee" and busy["cpu_ns"] > 0.15e9
+
+
 def test_a_static_program_that_cannot_sample_itself_is_told(runner, apps):
     if not (apps / "target-static").exists():
         pytest.skip("target-static is not built")

@@ -48,6 +48,8 @@ struct rt_thread {
     uint32_t ending;
     uint64_t cpu_ns;               /* sampler: thread CPU time at the last sample */
     int32_t timer;                 /* sampler: kernel timer id; -1 = none */
+    uint32_t samples;              /* sampler: taken in this thread */
+    char name[16];                 /* sampler: as last written */
     uint32_t lost;
     struct rt_context contexts[WIRE_CONTEXTS];
 };

@@ -9,6 +9,7 @@
 #include <asm/fcntl.h>
 #include <features.h>
 #include <linux/auxvec.h>
+#include <linux/prctl.h>
 #include <signal.h>
 #include <time.h>
 #include <ucontext.h>
@@ -16,6 +17,7 @@
 extern unsigned long getauxval(unsigned long type);
 
 #define CHAIN_MAX 127
+#define NAME_PERIOD 256
 #define PAGE 4096u
 #define SAMPLE_EVENT_TIMER 2 /* enum sample_event of the trace model */
 #define SAMPLE_TRUNCATED 1
@@ -168,6 +170,24 @@ static void sample_walk(struct rt_thread *thread, const ucontext_t *context, uin
     rt_publish(thread, index, fixed + count * 8);
 }
 
+/* Threads are named while they run, mostly at once: looked at with the first sample, now and then, and at the end. A filter
+ * of system calls may forbid to ask. */
+static void name_write(struct rt_thread *thread)
+{
+    char name[sizeof thread->name] = {0};
+    unsigned index;
+    if (rt.no_new_files || sys_call(__NR_prctl, PR_GET_NAME, name, 0, 0) < 0 || !name[0] ||
+        __builtin_memcmp(name, thread->name, sizeof name) == 0)
+        return;
+    struct wire_thread_name *record = (struct wire_thread_name *)(void *)rt_reserve(thread, sizeof *record, &index);
+    if (!record)
+        return;
+    __builtin_memcpy(thread->name, name, sizeof name);
+    *record = (struct wire_thread_name){.header = {WIRE_THREAD_NAME, sizeof *record / 8, (uint32_t)thread->tid}, .time = rt_clock()};
+    __builtin_memcpy(record->name, name, sizeof name);
+    rt_publish(thread, index, sizeof *record);
+}
+
 static void on_timer(int number, siginfo_t *info, void *context)
 {
     struct rt_thread *thread = rt_self;
@@ -181,6 +201,8 @@ static void on_timer(int number, siginfo_t *info, void *context)
         sample_copy(thread, context, weight);
     else
         sample_walk(thread, context, weight);
+    if (thread->samples++ % NAME_PERIOD == 0)
+        name_write(thread);
 }
 
 static bool signal_take(void)
@@ -226,6 +248,8 @@ void rt_sampler_thread(struct rt_thread *thread)
 
 void rt_sampler_thread_end(struct rt_thread *thread)
 {
+    if (thread->samples)
+        name_write(thread);
     if (thread->timer >= 0)
         sys_call(__NR_timer_delete, thread->timer, 0, 0, 0);
     thread->timer = -1;

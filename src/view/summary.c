@@ -111,31 +111,54 @@ static void fill_thread(struct summary_build *build, const struct trace_track *t
         thread->life_ns = (struct optional_i64){true, time_between(track->start_ns, track->end_ns)};
 }
 
-/* A thread's lane and its scheduler lane are told together by process and thread id. */
-static int add_threads(struct summary_build *build)
+struct thread_index {
+    struct map first; /* process and tid -> the first of these threads */
+    struct map exact; /* and when it began -> thread: a thread's number may be used again */
+};
+
+static uint64_t exact_key(uint64_t key, int64_t start_ns)
+{
+    return hash_u64(key ^ hash_u64((uint64_t)start_ns));
+}
+
+static int add_thread(struct summary_build *build, struct thread_index *threads, const struct trace_track *track, uint32_t *ret_index)
 {
     struct summary *summary = build->summary;
-    struct map threads;
+    uint64_t key = (uint64_t)track->process.index << 32 | (uint32_t)track->tid, unused;
+    *ret_index = (uint32_t)summary->thread_count++;
+    fill_thread(build, track, &summary->threads[*ret_index]);
+    int result = map_get(&threads->first, key, &unused) ? 0 : map_set(&threads->first, key, *ret_index);
+    return result < 0 ? result : map_set(&threads->exact, exact_key(key, track->start_ns), *ret_index);
+}
+
+/* A scheduler's lane belongs to the thread of its number that began when it did, else to the first of that number. */
+static int add_sched(struct summary_build *build, struct thread_index *threads, const struct trace_track *track, uint32_t *ret_index)
+{
+    uint64_t key = (uint64_t)track->process.index << 32 | (uint32_t)track->tid, index;
+    if ((track->start_ns == INT64_MIN || !map_get(&threads->exact, exact_key(key, track->start_ns), &index)) &&
+        !map_get(&threads->first, key, &index))
+        return add_thread(build, threads, track, ret_index);
+    *ret_index = (uint32_t)index;
+    return 0;
+}
+
+static int add_threads(struct summary_build *build)
+{
+    struct thread_index threads;
     int result = 0;
-    summary->threads = calloc((size_t)build->track_count + 1, sizeof *summary->threads);
-    if (!summary->threads)
+    build->summary->threads = calloc((size_t)build->track_count + 1, sizeof *build->summary->threads);
+    if (!build->summary->threads)
         return out_of_memory(build->err);
-    map_init(&threads);
-    for (uint32_t i = 0; i < build->track_count && result == 0; i++) {
-        const struct trace_track *track = &build->tracks[i];
-        if (track->kind != TRACK_KIND_THREAD && track->kind != TRACK_KIND_SCHED)
-            continue;
-        uint64_t key = (uint64_t)track->process.index << 32 | (uint32_t)track->tid, index;
-        bool seen = map_get(&threads, key, &index);
-        if (!seen) {
-            index = summary->thread_count++;
-            result = map_set(&threads, key, index);
-        }
-        if (!seen || track->kind == TRACK_KIND_THREAD)
-            fill_thread(build, track, &summary->threads[index]);
-        build->track_thread[i] = (uint32_t)index;
-    }
-    map_finish(&threads);
+    map_init(&threads.first);
+    map_init(&threads.exact);
+    for (uint32_t i = 0; i < build->track_count && result == 0; i++)
+        if (build->tracks[i].kind == TRACK_KIND_THREAD)
+            result = add_thread(build, &threads, &build->tracks[i], &build->track_thread[i]);
+    for (uint32_t i = 0; i < build->track_count && result == 0; i++)
+        if (build->tracks[i].kind == TRACK_KIND_SCHED)
+            result = add_sched(build, &threads, &build->tracks[i], &build->track_thread[i]);
+    map_finish(&threads.first);
+    map_finish(&threads.exact);
     return result < 0 ? out_of_memory(build->err) : 0;
 }
 

@@ -239,6 +239,41 @@ static void test_children_begin_with_the_mappings_of_the_fork(void **state)
         assert_string_equal(module_at(trace, samples[i].pid, samples[i].at), samples[i].module);
 }
 
+static void put_life(struct spool *spool, int32_t pid, int32_t tid, int64_t begin_ns, int64_t end_ns)
+{
+    struct wire_task_start start = {.header = {WIRE_TASK_START, sizeof start / 8, 0}, .time_ns = begin_ns, .pid = pid, .tid = tid};
+    struct wire_task_exit end = {.header = {WIRE_TASK_EXIT, sizeof end / 8, 0}, .time_ns = end_ns, .pid = pid, .tid = tid};
+    struct wire_off_cpu off = {.header = {WIRE_OFF_CPU, sizeof off / 8, WIRE_OFF_CPU_BLOCKED}, .begin_ns = begin_ns + 1,
+                               .end_ns = end_ns - 1, .pid = pid, .tid = tid};
+    assert_int_equal(spool_put(spool, SPOOL_KEEP, &start.header), 0);
+    assert_int_equal(spool_put(spool, SPOOL_KEEP, &end.header), 0);
+    assert_int_equal(spool_put(spool, 0, &off.header), 0);
+}
+
+static void test_threads_of_one_number_have_lanes_of_their_own(void **state)
+{
+    struct fixture *fixture = *state;
+    struct spool *spool = session_spool(fixture->session);
+    int64_t start = session_start_raw_ns(fixture->session);
+    put_start(spool, 100, 1, start);
+    put_life(spool, 100, 101, start + 10, start + 20);
+    put_life(spool, 100, 101, start + 30, start + 40);
+    assert_int_equal(spool_flush(spool, true), 0);
+    CLEANUP(trace_unrefp) struct trace *trace = fixture_merge(fixture);
+    uint32_t count, threads = 0;
+    const struct trace_track *tracks = trace_tracks(trace, &count);
+    int64_t sched_start_ns[2] = {-1, -1};
+    for (uint32_t i = 0, sched = 0; i < count; i++) {
+        threads += tracks[i].kind == TRACK_KIND_THREAD;
+        if (tracks[i].kind == TRACK_KIND_SCHED && sched < 2)
+            sched_start_ns[sched++] = tracks[i].start_ns;
+    }
+    assert_int_equal(count, 4);
+    assert_int_equal(threads, 2);
+    assert_int_equal(sched_start_ns[0], INT64_MIN); /* the first of its number is told by the number */
+    assert_int_equal(sched_start_ns[1], 30);
+}
+
 static void test_fork_exec_and_reused_pids(void **state)
 {
     struct fixture *fixture = *state;
@@ -321,6 +356,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damaged_files_cost_themselves, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_an_impossible_record_costs_itself_only, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_children_begin_with_the_mappings_of_the_fork, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_threads_of_one_number_have_lanes_of_their_own, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_fork_exec_and_reused_pids, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_links_and_counters, fixture_setup, fixture_teardown),
         cmocka_unit_test(test_no_session_is_an_error),

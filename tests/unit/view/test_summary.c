@@ -189,6 +189,40 @@ static void test_recursion_counts_once_and_self_is_the_leaf(void **state)
     summary_destroy(summary);
 }
 
+/* The kernel gave a number to two threads of one process, one after the other. */
+static void test_a_thread_number_that_is_used_again_is_another_thread(void **state)
+{
+    (void)state;
+    struct fixture fixture = {0};
+    struct error err = ERROR_INIT;
+    struct trace *trace = NULL;
+    struct summary *summary = NULL;
+    assert_int_equal(trace_builder_create(&(struct builder_options){0}, &fixture.builder, &err), 0);
+    add_tables(&fixture);
+    track_id later = add_track(&fixture, TRACK_KIND_THREAD, "later", 43);
+    track_id later_sched = add_track(&fixture, TRACK_KIND_SCHED, "", 43);
+    trace_builder_track(fixture.builder, later)->start_ns = trace_builder_track(fixture.builder, later_sched)->start_ns = 500;
+    trace_builder_track(fixture.builder, fixture.sched)->start_ns = INT64_MIN;
+    add_sample(&fixture, fixture.worker, 10, 300, fixture.main_stack, 0);
+    add_sample(&fixture, later, 510, 100, fixture.main_stack, 0);
+    add_off_cpu(&fixture, 100, 150, "blocked");
+    fixture.sched = later_sched;
+    add_off_cpu(&fixture, 600, 607, "blocked");
+    assert_int_equal(trace_builder_finish(fixture.builder, &trace, &err), 0);
+    trace_builder_destroy(fixture.builder);
+    assert_int_equal(summary_create(trace, NULL, NULL, &summary, &err), 0);
+    assert_int_equal(summary->thread_count, 3);
+    assert_string_equal(summary->threads[0].name, "worker");
+    assert_int_equal(summary->threads[0].blocked_ns.value, 50);
+    assert_int_equal(summary->threads[0].life_ns.value, 1000);
+    assert_string_equal(summary->threads[1].name, "later");
+    assert_int_equal(summary->threads[1].cpu_ns, 100);
+    assert_int_equal(summary->threads[1].blocked_ns.value, 7);
+    assert_int_equal(summary->threads[1].life_ns.value, 500);
+    summary_destroy(summary);
+    trace_unref(trace);
+}
+
 static void test_totals_threads_and_trust(void **state)
 {
     (void)state;
@@ -274,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recursion_counts_once_and_self_is_the_leaf),
+        cmocka_unit_test(test_a_thread_number_that_is_used_again_is_another_thread),
         cmocka_unit_test(test_totals_threads_and_trust),
         cmocka_unit_test(test_spans_have_self_time_and_extremes),
         cmocka_unit_test(test_filter_leaves_out_threads_and_functions),

@@ -109,8 +109,7 @@ static int run_batch(struct merge_unwind *unwind)
         thread_pool_for(unwind->pool, unwind->slices, run_slice, unwind);
     for (size_t i = 0; i < unwind->count && r == 0; i++) {
         struct unwind_job *job = unwind->batch[i].job;
-        struct sample sample = {.time_ns = job->time_ns, .weight = job->weight, .cpu = job->cpu, .event = job->event, .flags = job->flags};
-        sample.flags |= unwind_end_flags(job->end);
+        struct sample sample = {.time_ns = job->time_ns, .weight = job->weight, .cpu = job->cpu, .event = job->event, .flags = unwind_job_flags(job)};
         r = add_sample(unwind, job->frames, job->frame_count, unwind->batch[i].track, &sample, job->queued_ns);
     }
     forget_batch(unwind);

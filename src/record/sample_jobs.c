@@ -144,8 +144,8 @@ static void put_sample(struct sample_jobs *jobs, const struct sample_facts *fact
     }
     counts->samples_kept += !failed;
     counts->sampled_ns += facts->weight;
-    counts->samples_truncated += flags & SAMPLE_TRUNCATED ? 1 : 0;
-    counts->samples_no_stack += flags & SAMPLE_NO_STACK ? 1 : 0;
+    counts->samples_truncated += record.flags & SAMPLE_TRUNCATED ? 1 : 0;
+    counts->samples_no_stack += record.flags & SAMPLE_NO_STACK ? 1 : 0;
 }
 
 /* Frame pointers carry no end mark: a stack is whole when its outermost function is one that threads begin in. */
@@ -195,7 +195,8 @@ static struct sample_facts facts_of(const struct unwind_job *job)
 static void finish_job(struct sample_jobs *jobs, struct unwind_job *job)
 {
     struct sample_facts facts = facts_of(job);
-    put_sample(jobs, &facts, unwind_end_flags(job->end), job->frames, job->frame_count);
+    facts.flags = unwind_job_flags(job);
+    put_sample(jobs, &facts, 0, job->frames, job->frame_count);
     map_view_release(job->view);
     unwind_job_destroy(job);
 }
@@ -263,6 +264,9 @@ void sample_jobs_submit(struct sample_jobs *jobs, const struct sample_facts *fac
     job->cpu = facts->cpu;
     job->event = facts->event;
     job->flags = facts->flags;
+    /* Copying with page faults off, the kernel stops at a page that is not there: no larger copy gets over it. */
+    if (job->sample.stack_size < jobs->recording->plan.stack_copy_bytes)
+        job->flags |= SAMPLE_CUT_PAGE_ABSENT << SAMPLE_CUT_SHIFT;
     job->view = task_process_view(process);
     if (!job->view) {
         jobs->recording->counts.samples_failed++;

@@ -75,13 +75,18 @@ void unwind_job_run(struct unwinder *unwinder, struct unwind_job *job)
     job->frame_count = count;
 }
 
-uint8_t unwind_end_flags(enum unwind_end end)
+uint8_t unwind_job_flags(const struct unwind_job *job)
 {
     static const enum sample_cut cuts[] = {
         [UNWIND_STACK_ENDED] = SAMPLE_CUT_COPY_ENDED, [UNWIND_NO_CFI] = SAMPLE_CUT_NO_UNWIND_INFO,
         [UNWIND_BAD_FRAME] = SAMPLE_CUT_BAD_FRAME, [UNWIND_LIMIT] = SAMPLE_CUT_TOO_DEEP,
         [UNWIND_ELSEWHERE] = SAMPLE_CUT_ELSEWHERE};
-    return end == UNWIND_ROOT ? 0 : (uint8_t)(SAMPLE_TRUNCATED | cuts[end] << SAMPLE_CUT_SHIFT);
+    uint8_t flags = job->flags & (uint8_t)~SAMPLE_CUT_MASK;
+    if (job->end == UNWIND_ROOT)
+        return flags;
+    bool page_absent = job->end == UNWIND_STACK_ENDED && sample_cut_of(job->flags) == SAMPLE_CUT_PAGE_ABSENT;
+    enum sample_cut cut = page_absent ? SAMPLE_CUT_PAGE_ABSENT : cuts[job->end];
+    return flags | (uint8_t)(SAMPLE_TRUNCATED | cut << SAMPLE_CUT_SHIFT);
 }
 
 static void *work(void *context)

@@ -39,8 +39,9 @@ struct unwind_job *unwind_job_create(const struct unwind_sample *sample, const u
 void unwind_job_destroy(struct unwind_job *job); /* does not release the view */
 /* Does the job here and now. */
 void unwind_job_run(struct unwinder *unwinder, struct unwind_job *job);
-/* The flags that a stack with this end gives its sample: none, or that it is truncated and by what. */
-uint8_t unwind_end_flags(enum unwind_end end);
+/* The flags of its sample once it is done: those it came with, and whether its stack is truncated and by what. A cut of
+ * PAGE_ABSENT in those it came with says that the copy is shorter than was asked for, and counts if the stack ends there. */
+uint8_t unwind_job_flags(const struct unwind_job *job);
 
 struct unwind_pool_options {
     unsigned threads;     /* 0 = one for each usable CPU, 16 at most */

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#define LARGEST_COPY_BYTES 64000 /* a sampling record of 64 KiB holds a little less of the stack */
+
 static const char *metadata(const struct drawing *drawing, const char *key)
 {
     const char *value = trace_metadata(drawing->summary->trace, key);
@@ -145,13 +147,15 @@ static void draw_stacks(struct drawing *drawing)
 {
     static const char *const cuts[SAMPLE_CUT_COUNT] = {
         [SAMPLE_CUT_UNKNOWN] = "lose their callers on the way (code without frame pointers?)",
-        [SAMPLE_CUT_COPY_ENDED] = "end with the copied piece of the stack (a larger one: --perf-callgraph dwarf,BYTES)",
+        [SAMPLE_CUT_COPY_ENDED] = "end with the copied piece of the stack",
         [SAMPLE_CUT_NO_UNWIND_INFO] = "end in code without unwind information",
         [SAMPLE_CUT_BAD_FRAME] = "end where the unwind information does not fit the stack",
         [SAMPLE_CUT_TOO_DEEP] = "have more frames than are taken",
+        [SAMPLE_CUT_PAGE_ABSENT] = "end at a page of the stack that was not in memory and could not be copied",
         [SAMPLE_CUT_ELSEWHERE] = "go on in another stack, which was not copied",
     };
     const struct summary *summary = drawing->summary;
+    const char *callgraph = metadata(drawing, "sampling.callgraph");
     char percent[32], count[32];
     struct text line = TEXT_INIT;
     if (summary->samples <= summary->samples_without_stack)
@@ -164,6 +168,10 @@ static void draw_stacks(struct drawing *drawing)
         if (summary->samples_cut[i]) {
             format_percent(percent, sizeof percent, (double)summary->samples_cut[i], (double)summary->samples);
             text_addf(&line, "; %s %% %s", percent, cuts[i]);
+            if (i == SAMPLE_CUT_COPY_ENDED && strncmp(callgraph, "dwarf,", 6) == 0)
+                text_addf(&line, " (%s)", strtoull(callgraph + 6, NULL, 10) < LARGEST_COPY_BYTES
+                                              ? "a larger one: --perf-callgraph dwarf,64K"
+                                              : "it was the largest that there is");
         }
     fact(drawing, "stacks", line.data ? line.data : "");
     text_finish(&line);

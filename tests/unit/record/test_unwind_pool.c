@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "record/unwind_pool.h"
+#include "trace/event.h"
 
 #include <unistd.h>
 
@@ -103,12 +104,36 @@ static void test_an_abandoned_pool_frees_everything(void **state)
     unwind_pool_destroy(pool);
 }
 
+static void test_flags_tell_what_ended_a_stack(void **state)
+{
+    const uint8_t short_copy = SAMPLE_CUT_PAGE_ABSENT << SAMPLE_CUT_SHIFT, kernel = SAMPLE_KERNEL;
+    static const struct {
+        enum unwind_end end;
+        enum sample_cut cut, short_cut; /* of a full and of a short copy */
+    } cases[] = {
+        {UNWIND_STACK_ENDED, SAMPLE_CUT_COPY_ENDED, SAMPLE_CUT_PAGE_ABSENT},
+        {UNWIND_NO_CFI, SAMPLE_CUT_NO_UNWIND_INFO, SAMPLE_CUT_NO_UNWIND_INFO},
+        {UNWIND_BAD_FRAME, SAMPLE_CUT_BAD_FRAME, SAMPLE_CUT_BAD_FRAME},
+        {UNWIND_LIMIT, SAMPLE_CUT_TOO_DEEP, SAMPLE_CUT_TOO_DEEP},
+        {UNWIND_ELSEWHERE, SAMPLE_CUT_ELSEWHERE, SAMPLE_CUT_ELSEWHERE},
+    };
+    struct unwind_job job = {.flags = kernel | short_copy, .end = UNWIND_ROOT};
+    assert_int_equal(unwind_job_flags(&job), kernel); /* a short copy that held the whole stack */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        job = (struct unwind_job){.flags = kernel, .end = cases[i].end};
+        assert_int_equal(unwind_job_flags(&job), kernel | SAMPLE_TRUNCATED | cases[i].cut << SAMPLE_CUT_SHIFT);
+        job.flags |= short_copy;
+        assert_int_equal(unwind_job_flags(&job), kernel | SAMPLE_TRUNCATED | cases[i].short_cut << SAMPLE_CUT_SHIFT);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jobs_come_back_unwound),
         cmocka_unit_test(test_what_waits_can_be_taken_back),
         cmocka_unit_test(test_an_abandoned_pool_frees_everything),
+        cmocka_unit_test(test_flags_tell_what_ended_a_stack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -257,7 +257,7 @@ static int list_add(struct merge_modules *modules, uint32_t value)
 static int resolve(struct merge_modules *modules, struct module *module, struct opened_module *opened, uint64_t address,
                    int64_t raw_ns, size_t *ret_list)
 {
-    struct symbol_frame names[FRAMES_AT_ONE_ADDRESS] = {0};
+    struct symbol_frame names[FRAMES_AT_ONE_ADDRESS] = {{.named_after = address}};
     size_t count = 1, list = modules->list_count;
     if (modules->symbolizer)
         count = symbolizer_resolve(modules->symbolizer, module, address, module_owner(module), raw_ns, names,
@@ -269,7 +269,7 @@ static int resolve(struct merge_modules *modules, struct module *module, struct 
         bool kernel = flags_of(module_kind_of(module)) & MODULE_KERNEL;
         const struct trace_frame row = {
             .function = name->known ? name->function
-                                    : place_name(modules, opened->path ? opened->path : module_path(module), address),
+                                    : place_name(modules, opened->path ? opened->path : module_path(module), name->named_after),
             .module = opened->id,
             .file = name->file,
             .line = name->line,

@@ -88,7 +88,7 @@ static void unknown_frame(struct symbolizer *symbolizer, const struct module *mo
     struct text name = TEXT_INIT;
     const char *path = module ? module_path(module) : "[unknown]", *base = strrchr(path, '/');
     text_addf(&name, "%s+0x%" PRIx64, base && base[1] ? base + 1 : path, address);
-    *frame = (struct symbol_frame){.function = intern(symbolizer, name.data)};
+    *frame = (struct symbol_frame){.function = intern(symbolizer, name.data), .named_after = address};
     text_finish(&name);
 }
 

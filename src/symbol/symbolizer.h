@@ -30,6 +30,7 @@ struct symbol_frame {
     uint32_t line;        /* 0 unknown */
     bool inlined;         /* into the frame that follows in the array */
     bool known;           /* false: function is "module+0xoffset" */
+    uint64_t named_after; /* that offset, for those who know the module by another name */
 };
 /* Innermost first: inlined frames, then the function that holds the address. At least one. time_ns picks among JIT code
  * that came and went at one address. pid is for perf-PID.map and jitdump. */

@@ -162,6 +162,16 @@ def test_a_stack_deeper_than_its_copy_is_flagged(runner, program, depth, size, w
     assert whole or "end with the copied piece" in " ".join(profiled.text_summary().split())
 
 
+def test_a_function_of_a_stripped_program_is_one_function(runner, program, tmp_path):
+    if not shutil.which("strip"):
+        pytest.skip("no strip")
+    stripped = tmp_path / "stripped"
+    subprocess.run(["strip", "-o", str(stripped), str(program)], check=True)
+    profiled = runner.profiled([stripped, "burn", "0.3"])
+    top = profiled.summary()["functions"][0]
+    assert top["name"].startswith("stripped+0x") and top["percent"] > 80
+
+
 def test_of_many_processes_those_with_most_cpu_time_are_shown(runner, program):
     profiled = runner.profiled(["sh", "-c", f"for i in $(seq 30); do true | cat; done; {program} burn 0.1"])
     table = profiled.text_summary().split("Processes")[1].split("Ledger")[0]

@@ -16,6 +16,8 @@
 #include <string.h>
 
 #define INLINE_DEPTH_MAXIMUM 128
+/* How far a label without a size is believed where the symbols between it and the next one were stripped. */
+#define LABEL_REACH 4096
 
 struct symbol_source {
     struct module *module;
@@ -30,6 +32,7 @@ struct symbol_source {
     const char *problem;
     struct cfi_functions functions; /* read when an address has no symbol */
     bool functions_read;
+    bool exported_only; /* local symbols were stripped and not found elsewhere */
 };
 
 static void note_problem(struct symbol_source *source, const struct elf_image *image)
@@ -65,10 +68,12 @@ static void open_file(struct symbol_source *source, const struct elf_image *imag
     bool has_symtab = elf_section_of_type(image, SHT_SYMTAB) != NULL;
     uint8_t *bytes;
     size_t size;
-    if (!has_symtab && debug_data_unpack(image, &bytes, &size) == 0)
+    bool unpacked = !has_symtab && debug_data_unpack(image, &bytes, &size) == 0;
+    if (unpacked)
         (void)symtab_add_memory(source->symtab, bytes, size);
     if (!source->dwarf && fd >= 0)
         open_debug_file(source, image, server);
+    source->exported_only = !has_symtab && !unpacked && !source->debug_image;
 }
 
 int symbol_source_open(struct module *module, const struct symbolizer_options *options, struct debug_server *server,
@@ -200,7 +205,14 @@ static string_id symbol_at(struct symbol_source *source, uint64_t address)
     struct symtab_match match;
     if (!symtab_find(source->symtab, address, &match) || is_of_another_function(source, &match, address))
         return STRING_NONE;
-    return symbol_name(source, &match);
+    string_id name = symbol_name(source, &match);
+    if (!source->exported_only || !match.open_ended || address - match.start < LABEL_REACH || string_is(name, STRING_NONE))
+        return name;
+    struct text after = TEXT_INIT;
+    text_addf(&after, "(code after %s)", string_table_text(source->options->strings, name));
+    name = intern(source, after.data);
+    text_finish(&after);
+    return name;
 }
 
 size_t symbol_source_resolve(struct symbol_source *source, uint64_t address, pid_t pid, int64_t time_ns,

@@ -157,6 +157,29 @@ static void test_a_stripped_function_has_one_name(void **state)
     unlink(path);
 }
 
+static void test_an_exported_label_does_not_name_all_the_code_behind_it(void **state)
+{
+    static struct made_elf elf;
+    const struct made_symbol label[] = {{"assembly", MADE_TEXT, 0, ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE)}};
+    struct made_bytes frame = {.size = 0};
+    struct module *module;
+    char path[] = "/tmp/hp-symbols-XXXXXX";
+    int fd = mkstemp(path);
+    put_cie(&frame, "zR", 16);
+    made_elf_build(&elf, EM_X86_64, NULL, &frame, label, 1);
+    Elf64_Ehdr header;
+    memcpy(&header, elf.bytes, sizeof header);
+    Elf64_Shdr *sections = (Elf64_Shdr *)(void *)(elf.bytes + header.e_shoff);
+    sections[1].sh_size = 0x3000;
+    sections[3].sh_type = SHT_DYNSYM; /* what strip leaves */
+    assert_true(fd >= 0 && write(fd, elf.bytes, elf.size) == (ssize_t)elf.size);
+    close(fd);
+    assert_int_equal(module_table_add_recorded(table, MODULE_KIND_FILE, path, "", 0, 0, 0, &module), 0);
+    assert_string_equal(name_of(module, MADE_TEXT + 0xfff, NULL), "assembly");
+    assert_string_equal(name_of(module, MADE_TEXT + 0x1000, NULL), "(code after assembly)");
+    unlink(path);
+}
+
 static void test_mangled_names(void **state)
 {
     static const struct {
@@ -258,6 +281,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_best_of_several_symbols_is_taken, begin, end),
         cmocka_unit_test_setup_teardown(test_a_module_without_symbols_says_why, begin, end),
         cmocka_unit_test_setup_teardown(test_a_stripped_function_has_one_name, begin, end),
+        cmocka_unit_test_setup_teardown(test_an_exported_label_does_not_name_all_the_code_behind_it, begin, end),
         cmocka_unit_test(test_mangled_names),
         cmocka_unit_test(test_kernel_symbols),
         cmocka_unit_test_setup_teardown(test_code_made_at_run_time_is_named_by_the_perf_map, begin, end),

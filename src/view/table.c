@@ -133,17 +133,33 @@ static unsigned total_width(const struct table *table, const unsigned *widths)
     return total;
 }
 
-/* Width 0 hides a column. Droppable columns go first, from the right; then the widest of the others is cut. */
-static void fit_widths(const struct table *table, unsigned room, unsigned *widths)
+static bool is_cut(enum table_shrink shrink)
 {
-    for (size_t column = table->column_count; column-- && total_width(table, widths) > room;)
-        if (table->columns[column].shrink == SHRINK_DROP)
-            widths[column] = 0;
+    return shrink == SHRINK_END || shrink == SHRINK_MIDDLE;
+}
+
+/* Columns that fit not even when others are cut as far as they may be go, from the right: width 0. */
+static void drop_columns(const struct table *table, unsigned room, enum table_shrink which, unsigned *least, unsigned *widths)
+{
+    for (size_t column = table->column_count; column-- && total_width(table, least) > room;)
+        if (table->columns[column].shrink == which)
+            least[column] = widths[column] = 0;
+}
+
+/* Width 0 hides a column. The widest is cut first; what droppable columns leave goes to the others. `least` is a scratch
+ * array. */
+static void fit_widths(const struct table *table, unsigned room, unsigned *least, unsigned *widths)
+{
+    for (size_t column = 0; column < table->column_count; column++) {
+        const struct table_column *spec = &table->columns[column];
+        least[column] = is_cut(spec->shrink) && widths[column] > spec->minimum ? spec->minimum : widths[column];
+    }
+    drop_columns(table, room, SHRINK_DROP_FIRST, least, widths);
+    drop_columns(table, room, SHRINK_DROP, least, widths);
     while (total_width(table, widths) > room) {
         size_t widest = table->column_count;
         for (size_t column = 0; column < table->column_count; column++) {
-            enum table_shrink shrink = table->columns[column].shrink;
-            if ((shrink != SHRINK_END && shrink != SHRINK_MIDDLE) || widths[column] <= table->columns[column].minimum)
+            if (!is_cut(table->columns[column].shrink) || widths[column] <= table->columns[column].minimum)
                 continue;
             if (widest == table->column_count || widths[column] > widths[widest])
                 widest = column;
@@ -197,8 +213,8 @@ static size_t bytes_for_cells(const char *text, size_t length, unsigned cells, b
     return best;
 }
 
-static void add_cut(struct text *out, const struct text_look *look, const char *text, unsigned width,
-                    enum table_shrink shrink)
+void text_add_cut(struct text *out, const struct text_look *look, const char *text, unsigned width,
+                  enum table_shrink shrink)
 {
     size_t length = strlen(text);
     const char *ellipsis = look->utf8 ? "…" : "~";
@@ -238,7 +254,7 @@ static void draw_cell(struct line *line, size_t column, const struct cell *cell,
         if (coloured)
             text_add_string(out, style_codes[cell->style]);
         if (cell->cells > width)
-            add_cut(out, line->look, cell->text, width, spec->shrink);
+            text_add_cut(out, line->look, cell->text, width, spec->shrink);
         else
             text_add_string(out, cell->text);
         if (coloured)
@@ -261,17 +277,35 @@ static void draw_header(const struct table *table, const struct text_look *look,
     text_add_char(out, '\n');
 }
 
-void table_draw(const struct table *table, const struct text_look *look, unsigned indent, struct text *out)
+/* NULL when memory is short. */
+static unsigned *final_widths(const struct table *table, const struct text_look *look, unsigned indent)
 {
-    unsigned *widths = calloc(table->column_count, sizeof *widths);
+    unsigned *widths = calloc(2 * table->column_count + 1, sizeof *widths);
     if (!widths || table->failed) {
         free(widths);
-        out->failed = true;
-        return;
+        return NULL;
     }
     natural_widths(table, widths);
     if (look->width)
-        fit_widths(table, look->width > indent ? look->width - indent : 1, widths);
+        fit_widths(table, look->width > indent ? look->width - indent : 1, widths + table->column_count, widths);
+    return widths;
+}
+
+bool table_shows(const struct table *table, const struct text_look *look, unsigned indent, size_t column)
+{
+    unsigned *widths = final_widths(table, look, indent);
+    bool shown = widths && column < table->column_count && widths[column];
+    free(widths);
+    return shown;
+}
+
+void table_draw(const struct table *table, const struct text_look *look, unsigned indent, struct text *out)
+{
+    unsigned *widths = final_widths(table, look, indent);
+    if (!widths) {
+        out->failed = true;
+        return;
+    }
     if (table->column_count && table->columns[0].title)
         draw_header(table, look, widths, indent, out);
     for (size_t row = 0; row < table->used; row += table->column_count) {

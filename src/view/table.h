@@ -15,12 +15,12 @@
 enum table_align { ALIGN_LEFT, ALIGN_RIGHT };
 enum text_style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_ACCENT, STYLE_GOOD, STYLE_WARN, STYLE_BAD, STYLE_COUNT };
 /* What gives way when the room is too small. */
-enum table_shrink { SHRINK_NEVER, SHRINK_END, SHRINK_MIDDLE, SHRINK_DROP };
+enum table_shrink { SHRINK_NEVER, SHRINK_END, SHRINK_MIDDLE, SHRINK_DROP, SHRINK_DROP_FIRST };
 
 struct table_column {
     const char *title; /* NULL = a table without a header has NULL everywhere */
     enum table_align align;
-    enum table_shrink shrink; /* END, MIDDLE: cut with an ellipsis; DROP: the whole column goes first, last one first */
+    enum table_shrink shrink; /* END, MIDDLE: cut with an ellipsis; DROP: the whole column goes, last one first, when cutting is not enough */
     unsigned minimum;         /* cells that a column keeps when cut */
 };
 
@@ -42,6 +42,8 @@ void table_cell(struct table *table, const char *text);
 void table_cell_styled(struct table *table, enum text_style style, const char *text);
 void table_cellf(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Whether there is room for this column. */
+bool table_shows(const struct table *table, const struct text_look *look, unsigned indent, size_t column);
 /* Draws header and rows, `indent` blanks in front of each line. Sets out->failed when memory was short on the way. */
 void table_draw(const struct table *table, const struct text_look *look, unsigned indent, struct text *out);
 
@@ -51,6 +53,9 @@ void text_add_styled(struct text *out, const struct text_look *look, enum text_s
  * `column`. Newlines in it are kept. */
 void text_add_wrapped(struct text *out, const struct text_look *look, unsigned column, unsigned indent,
                       const char *string);
+/* The text in exactly `width` cells, cut with an ellipsis (SHRINK_END, SHRINK_MIDDLE); it must be wider than that. */
+void text_add_cut(struct text *out, const struct text_look *look, const char *text, unsigned width,
+                  enum table_shrink shrink);
 /* Character cells of a string; control characters take none. */
 unsigned text_cells(const char *string, size_t length);
 

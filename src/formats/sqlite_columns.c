@@ -239,7 +239,7 @@ static void process_column(const struct query_cursor *cursor, sqlite3_context *r
     case 4: integer_column(result, process->parent.index, ID_NONE); break;
     case 5: sqlite3_result_int64(result, process->generation); break;
     case 6: id_column(cursor, result, process->command); break;
-    case 7: integer_column(result, process->exit_status, -1); break;
+    case 7: integer_column(result, wait_exit_status(process->exit_status), -1); break;
     case 8: id_column(cursor, result, node ? node->clock_domain : STRING_NONE); break;
     case 9: sqlite3_result_int64(result, process->attached); break;
     case 10: id_column(cursor, result, process->reason); break;

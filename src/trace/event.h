@@ -114,6 +114,9 @@ struct trace_process {
     string_id reason;       /* why parts are missing ("static program: samples only"), absent if nothing is */
 };
 
+/* What a shell makes of a wait status: the status, 128+N for signal N; -1 for -1 and what is no end of a process. */
+int32_t wait_exit_status(int32_t wait_status);
+
 struct trace_track {
     enum track_kind kind;
     string_id name;

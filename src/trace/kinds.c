@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of the model's enumerations and the fields of payloads, all made from kinds.def. */
+/* Names of the model's enumerations and the fields of payloads, all made from kinds.def; what a wait status stands for. */
 #include "event.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
 static const char *const span_kind_names[] = {
 #define SPAN_KIND(enumerator, name) name,
@@ -92,4 +93,13 @@ const struct payload_field *payload_fields(enum payload_kind kind, size_t *ret_c
         end++;
     *ret_count = end - first;
     return end > first ? &flat_fields[first] : NULL;
+}
+
+int32_t wait_exit_status(int32_t wait_status)
+{
+    if (wait_status == -1)
+        return -1;
+    if (WIFEXITED(wait_status))
+        return WEXITSTATUS(wait_status);
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : -1;
 }

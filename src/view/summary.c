@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 static int out_of_memory(struct error *err)
 {
@@ -43,13 +42,8 @@ static int root_wait_status(const struct summary_build *build)
 
 struct optional_i64 summary_exit_status(int wait_status)
 {
-    if (wait_status == -1)
-        return (struct optional_i64){0};
-    if (WIFEXITED(wait_status))
-        return (struct optional_i64){true, WEXITSTATUS(wait_status)};
-    if (WIFSIGNALED(wait_status))
-        return (struct optional_i64){true, 128 + WTERMSIG(wait_status)};
-    return (struct optional_i64){0};
+    int32_t status = wait_exit_status(wait_status);
+    return status < 0 ? (struct optional_i64){0} : (struct optional_i64){true, status};
 }
 
 static struct optional_i64 exit_status(const struct summary_build *build)

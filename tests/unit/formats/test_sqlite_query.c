@@ -91,6 +91,24 @@ static void test_every_table_has_its_columns(void **state)
     expect("SELECT * FROM members", "group,span,rank\n0,2,3\n");
 }
 
+static void test_an_exit_status_is_as_a_shell_has_it(void **state)
+{
+    const int32_t statuses[] = {3 << 8, 9, -1};
+    struct trace_builder *builder;
+    assert_int_equal(trace_builder_create(&(struct builder_options){0}, &builder, NULL), 0);
+    for (int32_t i = 0; i < 3; i++) {
+        struct trace_process process = {.node = NODE_NONE, .pid = i, .rank = -1, .parent = PROCESS_NONE, .exit_status = statuses[i]};
+        process_id id;
+        assert_int_equal(trace_builder_add_process(builder, &process, &id), 0);
+    }
+    struct trace *before = trace;
+    assert_int_equal(trace_builder_finish(builder, &trace, NULL), 0);
+    trace_builder_destroy(builder);
+    expect("SELECT pid, exit_status FROM processes", "pid,exit_status\n0,3\n1,137\n2,\n");
+    trace_unref(trace);
+    trace = before;
+}
+
 static void test_joins_and_aggregates(void **state)
 {
     expect("SELECT f.name, sum(s.weight) AS self_ns FROM samples s JOIN frames f ON f.stack = s.stack AND f.depth = 0 "
@@ -173,6 +191,7 @@ int main(void)
         return 77; /* built without SQLite */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_every_table_has_its_columns, make, unmake),
+        cmocka_unit_test_setup_teardown(test_an_exit_status_is_as_a_shell_has_it, make, unmake),
         cmocka_unit_test_setup_teardown(test_joins_and_aggregates, make, unmake),
         cmocka_unit_test_setup_teardown(test_constraints_change_nothing_but_speed, make, unmake),
         cmocka_unit_test_setup_teardown(test_only_reading_is_possible, make, unmake),

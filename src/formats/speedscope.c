@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 struct shared_frame {
-    string_id name, file;
+    string_id name, file, module;
     uint32_t line;
     enum stack_tree_mark mark;
 };
@@ -53,8 +53,8 @@ static int out_of_memory(struct error *err)
 
 static int shared_frame(struct speedscope *sp, struct shared_frame frame, uint32_t *ret_index)
 {
-    uint64_t key = (uint64_t)(frame.mark ? UINT32_C(0xfffffff0) + (uint32_t)frame.mark : frame.name.index) << 32 | frame.file.index;
-    uint64_t found;
+    const uint32_t parts[] = {frame.mark, frame.name.index, frame.file.index, frame.module.index};
+    uint64_t key = hash_bytes(parts, sizeof(parts)), found;
     if (map_get(&sp->frame_ids, key, &found)) {
         *ret_index = (uint32_t)found;
         return 0;
@@ -68,7 +68,7 @@ static int shared_frame(struct speedscope *sp, struct shared_frame frame, uint32
     return map_set(&sp->frame_ids, key, sp->frame_count++);
 }
 
-/* A frame's file: its source file, else the module, so that equal names of two libraries stay apart. */
+/* A frame's file: its source file, else the module. Equal names of two modules are two frames. */
 static int frame_of(struct speedscope *sp, frame_id id, uint32_t *ret_index)
 {
     uint32_t frame_count, module_count;
@@ -78,8 +78,10 @@ static int frame_of(struct speedscope *sp, frame_id id, uint32_t *ret_index)
         return shared_frame(sp, (struct shared_frame){.mark = MARK_UNKNOWN}, ret_index);
     const struct trace_frame *frame = &frames[id.index];
     struct shared_frame shared = {.name = frame->function, .file = frame->file, .line = frame->line};
-    if (!shared.file.index && frame->module.index < module_count)
-        shared.file = modules[frame->module.index].path;
+    if (frame->module.index < module_count)
+        shared.module = modules[frame->module.index].path;
+    if (!shared.file.index)
+        shared.file = shared.module;
     return shared_frame(sp, shared, ret_index);
 }
 

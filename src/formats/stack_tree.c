@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Marks get keys of their own, above any string id a table can reach. */
+/* Marks get numbers of their own, above any number of names a trace can have. */
 #define MARK_KEY_BASE UINT32_C(0xfffffff0)
 
 const char *stack_tree_label(const struct stack_tree *tree, uint32_t node)
@@ -44,11 +44,33 @@ int stack_frames(const struct trace *trace, stack_id stack, frame_id **frames, s
     return 0;
 }
 
+static string_id module_path(const struct trace *trace, frame_id id)
+{
+    uint32_t frame_count, module_count;
+    const struct trace_frame *frames = trace_frames(trace, &frame_count);
+    const struct trace_module *modules = trace_modules(trace, &module_count);
+    bool known = id.index < frame_count && frames[id.index].module.index < module_count;
+    return known ? modules[frames[id.index].module.index].path : STRING_NONE;
+}
+
+/* The number of a label in a module; UINT32_MAX without memory. */
+static uint32_t name_number(struct stack_tree *tree, string_id label, string_id module)
+{
+    uint64_t key = (uint64_t)label.index << 32 | module.index, number;
+    if (map_get(&tree->names, key, &number))
+        return (uint32_t)number;
+    number = tree->names.count;
+    return number >= MARK_KEY_BASE || map_set(&tree->names, key, number) < 0 ? UINT32_MAX : (uint32_t)number;
+}
+
 /* The child of a node for a label, made when it is new; UINT32_MAX without memory. */
 static uint32_t tree_child(struct stack_tree *tree, uint32_t parent, string_id label, enum stack_tree_mark mark, frame_id frame)
 {
-    uint64_t key = (uint64_t)parent << 32 | (mark ? MARK_KEY_BASE + (uint32_t)mark : label.index);
-    uint64_t found;
+    string_id module = mark ? STRING_NONE : module_path(tree->trace, frame);
+    uint32_t number = mark ? MARK_KEY_BASE + (uint32_t)mark : name_number(tree, label, module);
+    uint64_t key = (uint64_t)parent << 32 | number, found;
+    if (number == UINT32_MAX)
+        return UINT32_MAX;
     if (map_get(&tree->children, key, &found))
         return (uint32_t)found;
     struct stack_tree_node *nodes = array_reserve(tree->nodes, &tree->capacity, tree->count + 1, sizeof(*nodes));
@@ -58,7 +80,7 @@ static uint32_t tree_child(struct stack_tree *tree, uint32_t parent, string_id l
     uint32_t node = (uint32_t)tree->count;
     if (tree->count >= UINT32_MAX || map_set(&tree->children, key, node) < 0)
         return UINT32_MAX;
-    nodes[tree->count++] = (struct stack_tree_node){.parent = parent, .label = label, .mark = mark, .frame = frame};
+    nodes[tree->count++] = (struct stack_tree_node){.parent = parent, .label = label, .mark = mark, .module = module, .frame = frame};
     return node;
 }
 
@@ -277,6 +299,7 @@ int stack_tree_init(struct stack_tree *tree, const struct trace *trace, const st
                     struct error *err)
 {
     *tree = (struct stack_tree){.trace = trace};
+    map_init(&tree->names);
     map_init(&tree->children);
     bool sampled;
     int r = has_on_cpu_samples(trace, &sampled, err);
@@ -292,6 +315,7 @@ int stack_tree_init(struct stack_tree *tree, const struct trace *trace, const st
 
 void stack_tree_finish(struct stack_tree *tree)
 {
+    map_finish(&tree->names);
     map_finish(&tree->children);
     free(tree->nodes);
     tree->nodes = NULL;

@@ -13,7 +13,8 @@ struct stack_tree_node {
     uint32_t parent;        /* UINT32_MAX for the root, node 0 */
     string_id label;
     enum stack_tree_mark { MARK_NONE, MARK_TRUNCATED, MARK_NO_STACK, MARK_UNKNOWN } mark; /* then there is no label */
-    frame_id frame;         /* the first frame seen here, for module, file and flags; NONE for programs and spans */
+    string_id module;       /* its path: equal names of two modules are two nodes; none for programs and spans */
+    frame_id frame;         /* the first frame seen here, for file and flags; NONE for programs and spans */
     int64_t self;
 };
 
@@ -21,7 +22,8 @@ struct stack_tree {
     const struct trace *trace;
     struct stack_tree_node *nodes;
     size_t count, capacity;
-    struct map children;    /* parent << 32 | label: the node */
+    struct map names;       /* label << 32 | module: its number */
+    struct map children;    /* parent << 32 | number of the name: the node */
     bool from_spans;
     uint64_t samples;       /* or spans */
     int64_t total;

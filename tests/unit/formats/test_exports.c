@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "formats/exports.h"
 #include "random_trace.h"
+#include "formats/stack_tree.h"
 #include "small_trace.h"
 
 #include <errno.h>
@@ -74,6 +75,30 @@ static void test_folded_takes_spans_where_nothing_was_sampled(void **state)
     assert_int_equal(trace_builder_finish(s.builder, &trace, &err), 0);
     trace_builder_destroy(s.builder);
     assert_string_equal(written(&format_folded, trace, NULL), "demo;a 77\ndemo;a;b:c 20\ndemo;a;b:c;d 10\n");
+    trace_unref(trace);
+}
+
+static void test_equal_names_of_two_modules_stay_apart(void **state)
+{
+    struct small s = {0};
+    struct error err = ERROR_INIT;
+    struct trace *trace;
+    assert_int_equal(trace_builder_create(&(struct builder_options){0}, &s.builder, &err), 0);
+    small_tables(&s);
+    for (uint32_t module = 0; module < 2; module++) {
+        struct sample sample = {.time_ns = module, .weight = 10 + module, .event = SAMPLE_EVENT_CPU_CLOCK,
+                                .stack = small_stack(&s, STACK_NONE, "_start", (module_id){module}, "start.S", 1)};
+        trace_builder_add_sample(s.builder, s.main, &sample);
+    }
+    assert_int_equal(trace_builder_finish(s.builder, &trace, &err), 0);
+    trace_builder_destroy(s.builder);
+    struct stack_tree tree;
+    assert_int_equal(stack_tree_init(&tree, trace, NULL, &err), 0);
+    assert_int_equal(tree.count, 4); /* root, program, and two of one name */
+    assert_int_equal(tree.nodes[2].self, 10);
+    assert_int_equal(tree.nodes[3].self, 11);
+    stack_tree_finish(&tree);
+    assert_non_null(strstr(written(&format_speedscope, trace, NULL), "\"samples\":[[0],[1]]"));
     trace_unref(trace);
 }
 
@@ -213,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_folded_stacks_weigh_nanoseconds, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_folded_takes_spans_where_nothing_was_sampled, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(test_equal_names_of_two_modules_stay_apart, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_speedscope_has_a_profile_for_each_thread, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_csv_is_one_table, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_csv_rows_have_all_columns_whatever_is_in_them, make_path, remove_path),

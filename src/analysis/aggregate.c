@@ -82,7 +82,8 @@ static int sum_block(struct worker *worker, const struct span_block *block)
 static int add_off_cpu(struct worker *worker, const struct span_block *block)
 {
     struct off_cpu_times *times = &worker->job->off_cpu[block->info.track.index];
-    times->known = true;
+    if (!filter_chooses_rows(worker->job->where))
+        times->blocked_known = times->preempted_known = true;
     for (uint32_t i = 0; i < block->info.count; i++) {
         bool off = block->kind && block->kind[i] == SPAN_KIND_BLOCKED;
         if (!off || !filter_match_span(worker->match, block, i))
@@ -91,6 +92,7 @@ static int add_off_cpu(struct worker *worker, const struct span_block *block)
         /* The span's name is its reason, as its payload has it; columns of names are cheaper to read. */
         bool preempted = block->name && strcmp(trace_text(worker->job->trace, block->name[i]), "preempted") == 0;
         int64_t *sum = preempted ? &times->preempted_ns : &times->blocked_ns;
+        *(preempted ? &times->preempted_known : &times->blocked_known) = true;
         if (__builtin_add_overflow(*sum, end_ns - block->begin_ns[i], sum))
             *sum = INT64_MAX;
         times->count++;

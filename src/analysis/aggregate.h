@@ -17,9 +17,12 @@ struct progress;
 int aggregate_spans(const struct trace *trace, const struct trace_filter *where, const struct progress *progress,
                     struct span_aggregate **ret_rows, uint32_t *ret_count, struct error *err);
 
-/* Off-CPU times of one scheduler lane (TRACK_KIND_SCHED); known is false for other tracks and lanes without records. */
+/*
+ * Off-CPU times of one scheduler lane (TRACK_KIND_SCHED). A time is not known of other tracks, of lanes without records,
+ * of threads that the filter leaves out, and where the filter asks for other spans by name, category, kind or path.
+ */
 struct off_cpu_times {
-    bool known;
+    bool blocked_known, preempted_known;
     uint64_t count;
     int64_t blocked_ns, preempted_ns;
 };

@@ -131,8 +131,8 @@ static void json_sampling(struct json *json, const struct summary *summary)
     json_i64(json, "sampled_ns", summary->sampled_ns);
     json_i64(json, "kernel_ns", summary->kernel_ns);
     json_optional(json, "unsampled_ns", summary->unsampled_ns);
-    json_optional(json, "blocked_ns", (struct optional_i64){summary->off_cpu_known, summary->blocked_ns});
-    json_optional(json, "preempted_ns", (struct optional_i64){summary->off_cpu_known, summary->preempted_ns});
+    json_optional(json, "blocked_ns", summary->blocked_ns);
+    json_optional(json, "preempted_ns", summary->preempted_ns);
     json_close(json, '}');
 }
 

@@ -530,3 +530,19 @@ const struct merge_part merge_part_life = {
     .destroy = life_destroy,
     .handlers = handlers,
 };
+/* A scheduler's lane is called as its thread, whose names have all been seen by now. */
+static int life_finish(struct merge *merge, void *state, struct error *err)
+{
+    struct life *life = state;
+    for (size_t i = 0; i < life->lane_count; i++) {
+        struct trace_track *track = trace_builder_track(merge->builder, (track_id){life->lanes[i].track});
+        if (track->kind != TRACK_KIND_SCHED)
+            continue;
+        const struct lane *thread = lane_find(life, lane_key(track->process, track->tid, TRACK_KIND_THREAD), life->lanes[i].start_ns);
+        if (thread)
+            track->name = trace_builder_track(merge->builder, (track_id){thread->track})->name;
+    }
+    return 0;
+}
+
+    .finish = life_finish,

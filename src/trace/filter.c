@@ -98,6 +98,12 @@ int trace_filter_compile(const char *text, struct trace_filter **ret_filter, str
     return 0;
 }
 
+void trace_filter_describe(const struct trace_filter *filter, struct text *out)
+{
+    for (size_t i = 0; i < filter->count; i++)
+        text_addf(out, "%s%s=%s", i ? "," : "", key_names[filter->terms[i].key], filter->terms[i].glob);
+}
+
 void trace_filter_destroy(struct trace_filter *filter)
 {
     if (!filter)

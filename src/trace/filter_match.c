@@ -25,6 +25,7 @@ struct filter_match {
     bool has_name, has_category, has_path;
     uint8_t *name_verdicts, *category_verdicts; /* per string, all terms of that key together */
     uint8_t *stack_verdicts;
+    struct map first_threads, exact_threads;    /* process and tid (and begin) -> track of the thread; of tests of threads */
     struct map span_paths;                      /* span id -> path number, for spans that enclose others */
     struct map path_children;                   /* (parent path number << 32 | name) -> path number */
     struct path_entry {
@@ -61,6 +62,46 @@ static bool process_matches(const struct filter_match *match, const struct filte
     }
 }
 
+static uint64_t thread_key(const struct trace_track *track)
+{
+    return (uint64_t)track->process.index << 32 | (uint32_t)track->tid;
+}
+
+static uint64_t exact_thread_key(const struct trace_track *track)
+{
+    return hash_u64(thread_key(track) ^ hash_u64((uint64_t)track->start_ns));
+}
+
+/* A number may be used again: the first thread that had it, and each by when it began. */
+static int index_threads(struct filter_match *match)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < match->track_count && result == 0; i++) {
+        const struct trace_track *track = &match->tracks[i];
+        uint64_t unused;
+        if (track->kind != TRACK_KIND_THREAD)
+            continue;
+        if (!map_get(&match->first_threads, thread_key(track), &unused))
+            result = map_set(&match->first_threads, thread_key(track), i);
+        if (result == 0)
+            result = map_set(&match->exact_threads, exact_thread_key(track), i);
+    }
+    return result;
+}
+
+/* The scheduler's lane of a thread may have no name of its own. */
+static const char *thread_name(const struct filter_match *match, const struct trace_track *track)
+{
+    uint64_t thread;
+    const char *name = trace_text(match->trace, track->name);
+    if (track->kind != TRACK_KIND_SCHED || *name)
+        return name;
+    bool found = track->start_ns != INT64_MIN && map_get(&match->exact_threads, exact_thread_key(track), &thread);
+    if (!found && !map_get(&match->first_threads, thread_key(track), &thread))
+        return name;
+    return trace_text(match->trace, match->tracks[thread].name);
+}
+
 /* What is unknown (no rank, no device ...) matches nothing, not even '*'. */
 static bool track_term_holds(const struct filter_match *match, const struct filter_term *term, const struct trace_track *track)
 {
@@ -70,7 +111,7 @@ static bool track_term_holds(const struct filter_match *match, const struct filt
     case FILTER_PROCESS:
         return process_matches(match, term, track->process);
     case FILTER_THREAD:
-        return track->tid >= 0 && (glob_match(term->glob, trace_text(match->trace, track->name)) ||
+        return track->tid >= 0 && (glob_match(term->glob, thread_name(match, track)) ||
                                    number_matches(term->glob, track->tid));
     case FILTER_DEVICE:
         return track->device >= 0 && number_matches(term->glob, track->device);
@@ -238,6 +279,17 @@ bool filter_match_span(struct filter_match *match, const struct span_block *bloc
     return !match->has_path || path_holds(match, block->parent ? block->parent[row].index : ID_NONE, name);
 }
 
+bool filter_match_point(struct filter_match *match, track_id track, string_id name, string_id category)
+{
+    if (!filter_match_track(match, track) || match->kinds[SPAN_KIND_UNKNOWN] != VERDICT_YES)
+        return false;
+    if (match->has_name && !string_holds(match, FILTER_NAME, match->name_verdicts, name))
+        return false;
+    if (match->has_category && !string_holds(match, FILTER_CATEGORY, match->category_verdicts, category))
+        return false;
+    return !match->has_path || path_holds(match, ID_NONE, name);
+}
+
 /* Samples are of a kind by what they count. */
 static enum span_kind sample_kind(uint8_t event)
 {
@@ -301,6 +353,11 @@ bool filter_match_needs_rows(const struct trace_filter *filter)
     return false;
 }
 
+bool filter_chooses_rows(const struct trace_filter *filter)
+{
+    return filter_span_columns(filter) != 0;
+}
+
 static void judge_kinds(struct filter_match *match)
 {
     for (unsigned kind = 0; kind < 256; kind++) {
@@ -315,6 +372,8 @@ int filter_match_create(const struct trace_filter *filter, const struct trace *t
     CLEANUP(filter_match_destroyp) struct filter_match *match = calloc(1, sizeof(*match));
     if (!match)
         return -ENOMEM;
+    map_init(&match->first_threads);
+    map_init(&match->exact_threads);
     map_init(&match->span_paths);
     map_init(&match->path_children);
     match->filter = filter ? filter : &everything;
@@ -322,7 +381,9 @@ int filter_match_create(const struct trace_filter *filter, const struct trace *t
     match->tracks = trace_tracks(trace, &match->track_count);
     match->string_count = string_table_count(trace_strings(trace));
     trace_stacks(trace, &match->stack_count);
+    bool has_thread = false;
     for (size_t i = 0; i < match->filter->count; i++) {
+        has_thread |= match->filter->terms[i].key == FILTER_THREAD;
         match->has_name |= match->filter->terms[i].key == FILTER_NAME;
         match->has_category |= match->filter->terms[i].key == FILTER_CATEGORY;
         match->has_path |= match->filter->terms[i].key == FILTER_PATH;
@@ -333,6 +394,8 @@ int filter_match_create(const struct trace_filter *filter, const struct trace *t
     match->stack_verdicts = calloc(match->has_path ? (size_t)match->stack_count + 1 : 1, 1);
     if (!match->track_verdicts || !match->name_verdicts || !match->category_verdicts || !match->stack_verdicts)
         return -ENOMEM;
+    if (has_thread && index_threads(match) < 0)
+        return -ENOMEM;
     judge_kinds(match);
     *ret_match = TAKE_PTR(match);
     return 0;
@@ -342,6 +405,8 @@ void filter_match_destroy(struct filter_match *match)
 {
     if (!match)
         return;
+    map_finish(&match->first_threads);
+    map_finish(&match->exact_threads);
     map_finish(&match->span_paths);
     map_finish(&match->path_children);
     free(match->track_verdicts);

@@ -80,8 +80,7 @@ struct summary {
     struct optional_i64 unsampled_ns; /* CPU time behind each thread's last sample: no sample stands for it */
     double asked_hz, frequency_hz, delivered_hz; /* asked for, set, samples by CPU time; 0 = not known */
     uint64_t fault_samples;
-    bool off_cpu_known; /* switch records were taken */
-    int64_t blocked_ns, preempted_ns;
+    struct optional_i64 blocked_ns, preempted_ns; /* if switch records were taken and --where does not leave them out */
     bool filtered; /* --where left something out: whole-run numbers do not apply */
 };
 

@@ -203,10 +203,13 @@ static void draw_times(struct drawing *drawing)
     const struct summary *summary = drawing->summary;
     char text[256], time[32], other[32];
     draw_on_cpu(drawing);
-    if (summary->off_cpu_known) {
-        snprintf(text, sizeof text, "%s blocked, %s preempted, over all threads",
-                 format_duration(time, sizeof time, summary->blocked_ns),
-                 format_duration(other, sizeof other, summary->preempted_ns));
+    if (summary->blocked_ns.known || summary->preempted_ns.known) {
+        bool both = summary->blocked_ns.known && summary->preempted_ns.known;
+        snprintf(text, sizeof text, "%s%s%s%s%s, over all threads",
+                 summary->blocked_ns.known ? format_duration(time, sizeof time, summary->blocked_ns.value) : "",
+                 summary->blocked_ns.known ? " blocked" : "", both ? ", " : "",
+                 summary->preempted_ns.known ? format_duration(other, sizeof other, summary->preempted_ns.value) : "",
+                 summary->preempted_ns.known ? " preempted" : "");
         fact(drawing, "off CPU", text);
     }
     draw_stacks(drawing);

@@ -39,16 +39,25 @@ static int add_function(struct summary_build *build, const struct span_aggregate
 
 static void add_off_cpu(struct summary_build *build, const struct off_cpu_times *times, uint32_t track)
 {
+static void add_optional(struct optional_i64 *sum, int64_t value)
+{
+    sum->known = true;
+    add_time(&sum->value, value);
+}
+
     struct summary *summary = build->summary;
     uint32_t thread = track < build->track_count ? build->track_thread[track] : UINT32_MAX;
-    if (!times->known || thread == UINT32_MAX)
+    if (thread == UINT32_MAX)
         return;
     struct summary_thread *sums = &summary->threads[thread];
-    sums->blocked_ns.known = sums->preempted_ns.known = summary->off_cpu_known = true;
-    add_time(&sums->blocked_ns.value, times->blocked_ns);
-    add_time(&sums->preempted_ns.value, times->preempted_ns);
-    add_time(&summary->blocked_ns, times->blocked_ns);
-    add_time(&summary->preempted_ns, times->preempted_ns);
+    if (times->blocked_known) {
+        add_optional(&sums->blocked_ns, times->blocked_ns);
+        add_optional(&summary->blocked_ns, times->blocked_ns);
+    }
+    if (times->preempted_known) {
+        add_optional(&sums->preempted_ns, times->preempted_ns);
+        add_optional(&summary->preempted_ns, times->preempted_ns);
+    }
 }
 
 int summary_add_spans(struct summary_build *build)

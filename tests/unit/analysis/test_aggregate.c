@@ -137,12 +137,47 @@ static void test_off_cpu_times_by_reason(void **state)
     uint32_t count;
     assert_int_equal(aggregate_off_cpu(trace, NULL, &times, &count, NULL), 0);
     assert_int_equal(count, 2);
-    assert_true(times[sched.index].known);
-    assert_false(times[thread.index].known);
+    assert_true(times[sched.index].blocked_known && times[sched.index].preempted_known);
+    assert_false(times[thread.index].blocked_known || times[thread.index].preempted_known);
     assert_int_equal(times[sched.index].blocked_ns, 50);
     assert_int_equal(times[sched.index].preempted_ns, 30);
     assert_int_equal(times[sched.index].count, 3);
     free(times);
+    trace_unref(trace);
+}
+
+static struct off_cpu_times off_cpu_where(const struct trace *trace, track_id track, const char *where)
+{
+    struct trace_filter *filter;
+    struct off_cpu_times *times, result;
+    uint32_t count;
+    assert_int_equal(trace_filter_compile(where, &filter, NULL), 0);
+    assert_int_equal(aggregate_off_cpu(trace, filter, &times, &count, NULL), 0);
+    result = times[track.index];
+    free(times);
+    trace_filter_destroy(filter);
+    return result;
+}
+
+static void test_off_cpu_times_under_a_filter(void **state)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    track_id thread = fixture_track(builder, TRACK_KIND_THREAD, "worker", 5), sched = fixture_track(builder, TRACK_KIND_SCHED, "", 5);
+    fixture_span(builder, sched, 0, 10, "blocked", SPAN_KIND_BLOCKED);
+    fixture_span(builder, sched, 20, 50, "preempted", SPAN_KIND_BLOCKED);
+    fixture_span(builder, thread, 0, 100, "hash", SPAN_KIND_API);
+    struct trace *trace = fixture_finish(builder);
+    struct off_cpu_times times = off_cpu_where(trace, sched, "thread=work*");
+    assert_true(times.blocked_known && times.preempted_known);
+    assert_int_equal(times.blocked_ns, 10);
+    assert_int_equal(times.preempted_ns, 30);
+    times = off_cpu_where(trace, sched, "thread=main");
+    assert_false(times.blocked_known || times.preempted_known);
+    times = off_cpu_where(trace, sched, "name=hash*"); /* how long it was off the CPU is not what was asked for: no 0 */
+    assert_false(times.blocked_known || times.preempted_known);
+    times = off_cpu_where(trace, sched, "name=preempted");
+    assert_true(times.preempted_known && !times.blocked_known);
+    assert_int_equal(times.preempted_ns, 30);
     trace_unref(trace);
 }
 
@@ -153,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_many_threads_give_the_same_sums),
         cmocka_unit_test(test_what_is_unknown_matches_nothing),
         cmocka_unit_test(test_off_cpu_times_by_reason),
+        cmocka_unit_test(test_off_cpu_times_under_a_filter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

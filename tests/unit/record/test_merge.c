@@ -250,6 +250,16 @@ static void put_life(struct spool *spool, int32_t pid, int32_t tid, int64_t begi
     assert_int_equal(spool_put(spool, 0, &off.header), 0);
 }
 
+static void put_task_name(struct spool *spool, int32_t pid, int32_t tid, int64_t time_ns, const char *name)
+{
+    struct {
+        struct wire_task_name record;
+        char text[16];
+    } named = {.record = {.header = {WIRE_TASK_NAME, sizeof named / 8, (uint32_t)strlen(name)}, .time_ns = time_ns, .pid = pid, .tid = tid}};
+    snprintf(named.text, sizeof named.text, "%s", name);
+    assert_int_equal(spool_put(spool, SPOOL_KEEP, &named.record.header), 0);
+}
+
 static void test_threads_of_one_number_have_lanes_of_their_own(void **state)
 {
     struct fixture *fixture = *state;
@@ -257,21 +267,28 @@ static void test_threads_of_one_number_have_lanes_of_their_own(void **state)
     int64_t start = session_start_raw_ns(fixture->session);
     put_start(spool, 100, 1, start);
     put_life(spool, 100, 101, start + 10, start + 20);
+    put_task_name(spool, 100, 101, start + 15, "first");
     put_life(spool, 100, 101, start + 30, start + 40);
+    put_task_name(spool, 100, 101, start + 35, "second");
     assert_int_equal(spool_flush(spool, true), 0);
     CLEANUP(trace_unrefp) struct trace *trace = fixture_merge(fixture);
     uint32_t count, threads = 0;
     const struct trace_track *tracks = trace_tracks(trace, &count);
     int64_t sched_start_ns[2] = {-1, -1};
+    const char *sched_name[2] = {"", ""};
     for (uint32_t i = 0, sched = 0; i < count; i++) {
         threads += tracks[i].kind == TRACK_KIND_THREAD;
-        if (tracks[i].kind == TRACK_KIND_SCHED && sched < 2)
+        if (tracks[i].kind == TRACK_KIND_SCHED && sched < 2) {
+            sched_name[sched] = trace_text(trace, tracks[i].name);
             sched_start_ns[sched++] = tracks[i].start_ns;
+        }
     }
     assert_int_equal(count, 4);
     assert_int_equal(threads, 2);
     assert_int_equal(sched_start_ns[0], INT64_MIN); /* the first of its number is told by the number */
     assert_int_equal(sched_start_ns[1], 30);
+    assert_string_equal(sched_name[0], "first");
+    assert_string_equal(sched_name[1], "second");
 }
 
 static void test_fork_exec_and_reused_pids(void **state)

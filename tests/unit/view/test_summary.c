@@ -233,8 +233,8 @@ static void test_totals_threads_and_trust(void **state)
     assert_int_equal(summary->samples_truncated, 1);
     assert_int_equal(summary->samples_cut[SAMPLE_CUT_COPY_ENDED], 1);
     assert_int_equal(summary->samples_cut[SAMPLE_CUT_UNKNOWN], 0);
-    assert_int_equal(summary->blocked_ns, 50);
-    assert_int_equal(summary->preempted_ns, 30);
+    assert_int_equal(summary->blocked_ns.value, 50);
+    assert_int_equal(summary->preempted_ns.value, 30);
     assert_int_equal(summary->thread_count, 2);
     assert_string_equal(summary->threads[0].name, "worker");
     assert_int_equal(summary->threads[0].cpu_ns, 800);

@@ -58,5 +58,6 @@ size_t unwind_from_addresses(const struct address_map *map, const uint64_t *addr
 /* Whether a function without a known caller is a thread's root: _start, clone's child, a fiber's entry. Used to score
  * frame-pointer stacks, which carry no end mark. */
 bool unwind_is_root(struct module *module, uint64_t address);
+bool unwind_is_root_name(const char *name);
 
 #endif

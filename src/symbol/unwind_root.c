@@ -57,16 +57,22 @@ static int root_add(struct module_roots *roots, uint64_t start, uint64_t end)
     return 0;
 }
 
+bool unwind_is_root_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof root_names / sizeof *root_names; i++)
+        if (strcmp(name, root_names[i]) == 0)
+            return true;
+    return false;
+}
+
 static int scan_symbol(void *context, uint32_t index, const struct elf_symbol *symbol)
 {
     struct root_scan *scan = context;
     if (symbol->name >= scan->names_size || !elf_symbol_is_code(scan->image, symbol))
         return 0;
     const char *name = scan->names + symbol->name;
-    for (size_t i = 0; i < sizeof root_names / sizeof *root_names; i++)
-        if (strcmp(name, root_names[i]) == 0)
-            return root_add(scan->roots, symbol->value, symbol->value + (symbol->size ? symbol->size : LABEL_CODE_BYTES));
-    return 0;
+    return !unwind_is_root_name(name) ? 0
+           : root_add(scan->roots, symbol->value, symbol->value + (symbol->size ? symbol->size : LABEL_CODE_BYTES));
 }
 
 static int find_anchors(void *context, uint32_t index, const struct elf_symbol *symbol)

@@ -53,7 +53,7 @@ static struct optional_i64 exit_status(const struct summary_build *build)
 }
 
 /* Events and lives of processes both tell how long the run was. */
-static int64_t duration_of(const struct summary_build *build)
+static int64_t duration_of(struct summary_build *build)
 {
     int64_t begin_ns, end_ns;
     trace_time_range(build->trace, &begin_ns, &end_ns);
@@ -67,6 +67,13 @@ static int64_t duration_of(const struct summary_build *build)
         empty = false;
     }
     int64_t duration_ns = time_between(begin_ns, end_ns);
+    if (build->window_end_ns.known) {
+        build->summary->run_ns = (struct optional_i64){true, duration_ns};
+        if (build->window_begin_ns.known && build->window_begin_ns.value > begin_ns)
+            begin_ns = build->window_begin_ns.value;
+        end_ns = build->window_end_ns.value < end_ns ? build->window_end_ns.value : end_ns;
+        duration_ns = begin_ns < end_ns ? time_between(begin_ns, end_ns) : 0;
+    }
     struct optional_i64 recorded_ns = metadata_number(build->trace, "recording.duration_ns"); /* of a process attached to */
     return recorded_ns.known && recorded_ns.value > duration_ns ? recorded_ns.value : duration_ns;
 }
@@ -93,6 +100,19 @@ static int load_tables(struct summary_build *build)
     return 0;
 }
 
+/* As far as it was recorded. What ends after the recording has an end that may not be known, which does not matter. */
+static struct optional_i64 life_of(const struct summary_build *build, const struct trace_track *track)
+{
+    int64_t start_ns = track->start_ns, end_ns = track->end_ns;
+    if (build->window_begin_ns.known && start_ns != INT64_MIN && start_ns < build->window_begin_ns.value)
+        start_ns = build->window_begin_ns.value;
+    if (build->window_end_ns.known && (end_ns == INT64_MIN || end_ns > build->window_end_ns.value))
+        end_ns = build->window_end_ns.value;
+    if (start_ns == INT64_MIN || end_ns == INT64_MIN)
+        return (struct optional_i64){0};
+    return (struct optional_i64){true, start_ns < end_ns ? time_between(start_ns, end_ns) : 0};
+}
+
 static void fill_thread(struct summary_build *build, const struct trace_track *track, struct summary_thread *thread)
 {
     bool known = track->process.index < build->process_count;
@@ -101,8 +121,7 @@ static void fill_thread(struct summary_build *build, const struct trace_track *t
     thread->process = process ? trace_text(build->trace, process->command) : "";
     thread->pid = process ? process->pid : -1;
     thread->tid = track->tid;
-    if (track->start_ns != INT64_MIN && track->end_ns != INT64_MIN)
-        thread->life_ns = (struct optional_i64){true, time_between(track->start_ns, track->end_ns)};
+    thread->life_ns = life_of(build, track);
 }
 
 struct thread_index {
@@ -262,6 +281,19 @@ static void drop_idle_threads(struct summary *summary)
     summary->thread_count = kept;
 }
 
+/* Those that ended before the recording began, or came after it. */
+static void drop_unrecorded_threads(struct summary *summary)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < summary->thread_count; i++) {
+        const struct summary_thread *thread = &summary->threads[i];
+        bool lived = !thread->life_ns.known || thread->life_ns.value > 0;
+        if (lived || thread->samples || thread->cpu_ns || thread->blocked_ns.value || thread->preempted_ns.value)
+            summary->threads[kept++] = *thread;
+    }
+    summary->thread_count = kept;
+}
+
 static void put_in_order(struct summary *summary)
 {
     struct summary_function *group = summary->functions;
@@ -277,6 +309,8 @@ static void put_in_order(struct summary *summary)
         qsort(summary->modules, summary->module_count, sizeof *summary->modules, compare_modules);
     if (summary->filtered)
         drop_idle_threads(summary);
+    else if (summary->run_ns.known)
+        drop_unrecorded_threads(summary);
     qsort(summary->threads, summary->thread_count, sizeof *summary->threads, compare_threads);
 }
 
@@ -303,6 +337,8 @@ static void add_rates(struct summary_build *build)
 static int build_all(struct summary_build *build)
 {
     struct summary *summary = build->summary;
+    build->window_begin_ns = metadata_number(build->trace, "recording.begin_ns");
+    build->window_end_ns = metadata_number(build->trace, "recording.end_ns");
     int result = load_tables(build);
     if (result == 0)
         result = add_threads(build);
@@ -323,7 +359,7 @@ static int build_all(struct summary_build *build)
     summary->start_realtime_ns = metadata_number(build->trace, "start_realtime_ns");
     add_rates(build);
     put_in_order(summary);
-    return 0;
+    return summary_add_callers(build);
 }
 
 int summary_create(struct trace *trace, const struct trace_filter *where, const struct progress *progress,
@@ -340,8 +376,12 @@ int summary_create(struct trace *trace, const struct trace_filter *where, const 
     struct summary_build build = {
         .trace = trace, .summary = summary, .where = where, .match = match, .progress = progress, .err = err};
     map_init(&build.function_index);
+    map_init(&build.call_index);
     int result = build_all(&build);
     map_finish(&build.function_index);
+    map_finish(&build.call_index);
+    free(build.calls);
+    free(build.walk);
     free(build.frame_function);
     free(build.last_seen);
     free(build.module_index);
@@ -358,6 +398,7 @@ void summary_destroy(struct summary *summary)
         return;
     trace_unref(summary->trace);
     free(summary->functions);
+    free(summary->callers);
     free(summary->modules);
     free(summary->threads);
     free(summary->processes);

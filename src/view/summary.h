@@ -21,13 +21,25 @@ struct optional_i64 {
 /* Off-CPU spans are a group of their own: they lie beside what threads do, and are all of two names. */
 enum summary_group { SUMMARY_SAMPLES, SUMMARY_SPANS, SUMMARY_OFF_CPU, SUMMARY_GROUPS };
 
+/* Of a function that samples ended in: who called it, with the self time that this caller stands for. */
+struct summary_caller {
+    const char *name, *module; /* "[start of the thread]", "[unknown]": no function of the trace */
+    uint64_t count;
+    int64_t self_ns;
+};
+
 struct summary_function {
     enum summary_group group;
+    uint32_t number; /* in the order of their discovery */
     const char *name, *category, *module; /* "" = absent */
     uint64_t count;                       /* samples that show it, or spans */
     int64_t total_ns, self_ns;
     int64_t min_ns, max_ns; /* of spans */
     double percent;         /* self time in the self time of all functions of the same group */
+    int64_t start_ns;       /* of total: as what runs before the thread's own function (_start, clone, ...) */
+    const struct summary_caller *callers; /* by self time; the nearest other function up the stack */
+    size_t caller_count;
+    bool is_start; /* by its name and module */
 };
 
 struct summary_module {
@@ -59,11 +71,13 @@ struct summary_process {
 struct summary {
     struct trace *trace; /* texts point into it */
     int64_t duration_ns; /* of everything that is in the trace */
+    struct optional_i64 run_ns; /* the program's run, where only a part of it was recorded: duration_ns is that part's */
     struct optional_i64 exit_status, overhead_ns, start_realtime_ns;
     int wait_status; /* of the program that was run; -1 = unknown */
 
     struct summary_function *functions; /* group by group, each by self time */
     size_t function_count, group_count[SUMMARY_GROUPS];
+    struct summary_caller *callers; /* of all functions */
     struct summary_module *modules; /* by self time */
     size_t module_count;
     struct summary_thread *threads; /* by CPU time */
@@ -77,6 +91,7 @@ struct summary {
     uint64_t samples, samples_kernel, samples_truncated, samples_without_stack;
     uint64_t samples_cut[SAMPLE_CUT_COUNT]; /* the truncated ones by what ended them */
     int64_t sampled_ns, kernel_ns;
+    int64_t excluded_ns; /* the part of sampled_ns in code that could not be sampled: measured, in no sample */
     struct optional_i64 unsampled_ns; /* CPU time behind each thread's last sample: no sample stands for it */
     double asked_hz, frequency_hz, delivered_hz; /* asked for, set, samples by CPU time; 0 = not known */
     uint64_t fault_samples;

@@ -9,6 +9,14 @@
 
 struct error;
 
+struct sample_aggregate;
+
+struct summary_call {
+    uint32_t function, caller; /* their numbers */
+    uint64_t count;
+    int64_t self_ns;
+};
+
 struct summary_build {
     struct trace *trace;
     struct summary *summary;
@@ -17,6 +25,7 @@ struct summary_build {
     const struct progress *progress;
     struct error *err;
 
+    struct optional_i64 window_begin_ns, window_end_ns; /* of a recording that left out a part of the run */
     const struct trace_track *tracks;
     const struct trace_process *processes;
     const struct trace_frame *frames;
@@ -30,6 +39,11 @@ struct summary_build {
     size_t last_seen_capacity;
     uint32_t serial;
     struct map function_index; /* function name and module -> function */
+    uint32_t *walk;            /* the functions of a stack, innermost first */
+    size_t walk_capacity;
+    struct map call_index; /* function and caller -> call */
+    struct summary_call *calls;
+    size_t call_count, call_capacity;
     uint32_t *module_index;    /* by trace module: ours; one more for "unknown" */
     size_t module_capacity;
     uint32_t *track_thread;  /* by track: the thread it belongs to; UINT32_MAX = none */
@@ -52,5 +66,10 @@ static inline int64_t time_between(int64_t begin_ns, int64_t end_ns)
 /* 0 or a negative errno, build->err set. */
 int summary_add_samples(struct summary_build *build);
 int summary_add_spans(struct summary_build *build);
+int summary_add_callers(struct summary_build *build);
+
+/* -ENOMEM without an error text. Of the `count` functions in build->walk the `starts` outermost start the thread. */
+int summary_count_call(struct summary_build *build, const struct sample_aggregate *row, size_t count, size_t starts);
+bool summary_is_start(const char *name, const char *module);
 
 #endif

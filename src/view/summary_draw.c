@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The summary as text for people: what ran, where its time went, how far that can be trusted, what it cost. */
 #include "summary_draw.h"
+#include "trace/select.h"
 #include "units.h"
 
 #include <inttypes.h>
@@ -28,10 +29,14 @@ void draw_heading(struct drawing *drawing, const char *title, const char *explan
 {
     text_add_char(drawing->out, '\n');
     text_add_styled(drawing->out, drawing->look, STYLE_BOLD, title);
-    if (*explanation) {
+    unsigned cells = text_cells(title, strlen(title)) + 2;
+    if (*explanation)
         text_add_string(drawing->out, "  ");
-        text_add_styled(drawing->out, drawing->look, STYLE_DIM, explanation);
+    if (drawing->look->width && cells + text_cells(explanation, strlen(explanation)) > drawing->look->width) {
+        text_add_wrapped(drawing->out, drawing->look, cells, 2, explanation);
+        return;
     }
+    text_add_styled(drawing->out, drawing->look, STYLE_DIM, explanation);
     text_add_char(drawing->out, '\n');
 }
 
@@ -49,43 +54,55 @@ static void fact(struct drawing *drawing, const char *label, const char *value)
 /* --- the head ------------------------------------------------------------------------------------------------------
  */
 
-static void draw_end(struct drawing *drawing)
+static void add_end(const struct drawing *drawing, struct text *line)
 {
     const struct summary *summary = drawing->summary;
     int status = summary->wait_status;
     if (status != -1 && WIFSIGNALED(status))
-        text_addf(drawing->out, "%sended by signal %d (%s)", dot(drawing), WTERMSIG(status),
-                  strsignal(WTERMSIG(status)));
+        text_addf(line, "%sended by signal %d (%s)", dot(drawing), WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (summary->exit_status.known)
-        text_addf(drawing->out, "%sexit status %" PRId64, dot(drawing), summary->exit_status.value);
+        text_addf(line, "%sexit status %" PRId64, dot(drawing), summary->exit_status.value);
+}
+
+static void add_start(const struct drawing *drawing, struct text *line)
+{
+    const struct summary *summary = drawing->summary;
+    char start[64] = "";
+    time_t seconds = (time_t)(summary->start_realtime_ns.value / 1000000000);
+    struct tm local;
+    if (!summary->start_realtime_ns.known)
+        return;
+    if (localtime_r(&seconds, &local))
+        strftime(start, sizeof start, "%Y-%m-%d %H:%M:%S", &local);
+    text_addf(line, "%s%s", dot(drawing), start);
 }
 
 static void draw_title(struct drawing *drawing)
 {
     const struct summary *summary = drawing->summary;
-    char duration[32], start[64] = "";
+    char duration[32], run[32];
+    struct text line = TEXT_INIT;
     const char *command = metadata(drawing, "command");
     if (!*command && summary->process_count)
         command = summary->processes[0].command;
-    const char *slash = strrchr(command, '/');
-    text_add_styled(drawing->out, drawing->look, STYLE_BOLD,
-                    slash && slash[1] ? slash + 1
-                    : *command        ? command
-                                      : "trace");
-    text_addf(drawing->out, "%sran %s", dot(drawing), format_duration(duration, sizeof duration, summary->duration_ns));
-    draw_end(drawing);
+    const char *slash = strrchr(command, '/'), *name = slash && slash[1] ? slash + 1 : *command ? command : "trace";
+    if (summary->run_ns.known)
+        text_addf(&line, "%sran %s, recorded %s of it", dot(drawing), format_duration(run, sizeof run, summary->run_ns.value),
+                  format_duration(duration, sizeof duration, summary->duration_ns));
+    else
+        text_addf(&line, "%sran %s", dot(drawing), format_duration(duration, sizeof duration, summary->duration_ns));
+    add_end(drawing, &line);
+    if (strcmp(metadata(drawing, "recording.interrupted"), "yes") == 0)
+        text_addf(&line, "%sinterrupted", dot(drawing));
     if (summary->process_count)
-        text_addf(drawing->out, "%s%zu process%s, %zu thread%s", dot(drawing), summary->process_count,
+        text_addf(&line, "%s%zu process%s, %zu thread%s", dot(drawing), summary->process_count,
                   summary->process_count == 1 ? "" : "es", summary->thread_count,
                   summary->thread_count == 1 ? "" : "s");
-    if (summary->start_realtime_ns.known) {
-        time_t seconds = (time_t)(summary->start_realtime_ns.value / 1000000000);
-        struct tm local;
-        if (localtime_r(&seconds, &local))
-            strftime(start, sizeof start, "%Y-%m-%d %H:%M:%S", &local);
-        text_addf(drawing->out, "%s%s", dot(drawing), start);
-    }
-    text_add_char(drawing->out, '\n');
+    add_start(drawing, &line);
+    text_add_styled(drawing->out, drawing->look, STYLE_BOLD, name);
+    text_add_char(drawing->out, ' ');
+    text_add_wrapped(drawing->out, drawing->look, text_cells(name, strlen(name)) + 1, 2, line.data ? line.data + 1 : "");
+    text_finish(&line);
 }
 
 static void draw_sampling(struct drawing *drawing)
@@ -146,7 +163,7 @@ static void draw_cost(struct drawing *drawing)
 static void draw_stacks(struct drawing *drawing)
 {
     static const char *const cuts[SAMPLE_CUT_COUNT] = {
-        [SAMPLE_CUT_UNKNOWN] = "lose their callers on the way (code without frame pointers?)",
+        [SAMPLE_CUT_UNKNOWN] = "lose their callers on the way",
         [SAMPLE_CUT_COPY_ENDED] = "end with the copied piece of the stack",
         [SAMPLE_CUT_NO_UNWIND_INFO] = "end in code without unwind information",
         [SAMPLE_CUT_BAD_FRAME] = "end where the unwind information does not fit the stack",
@@ -168,12 +185,32 @@ static void draw_stacks(struct drawing *drawing)
         if (summary->samples_cut[i]) {
             format_percent(percent, sizeof percent, (double)summary->samples_cut[i], (double)summary->samples);
             text_addf(&line, "; %s %% %s", percent, cuts[i]);
+            if (i == SAMPLE_CUT_UNKNOWN && strcmp(callgraph, "fp") == 0)
+                text_add_string(&line, " (code without frame pointers: use --perf-callgraph dwarf)");
             if (i == SAMPLE_CUT_COPY_ENDED && strncmp(callgraph, "dwarf,", 6) == 0)
                 text_addf(&line, " (%s)", strtoull(callgraph + 6, NULL, 10) < LARGEST_COPY_BYTES
-                                              ? "a larger one: --perf-callgraph dwarf,64K"
+                                              ? "copy more: --perf-callgraph dwarf,64K"
                                               : "it was the largest that there is");
         }
     fact(drawing, "stacks", line.data ? line.data : "");
+    text_finish(&line);
+}
+
+/* How much is missing, why, and who can change that. */
+static void draw_excluded(struct drawing *drawing)
+{
+    const struct summary *summary = drawing->summary;
+    const char *level = metadata(drawing, "sampling.paranoid");
+    char percent[32], time[32];
+    struct text line = TEXT_INIT;
+    if (summary->excluded_ns <= 0)
+        return;
+    format_percent(percent, sizeof percent, (double)summary->excluded_ns, (double)summary->sampled_ns);
+    text_addf(&line, "%s %% of the CPU time (%s) could not be sampled: the kernel's code is excluded", percent,
+              format_duration(time, sizeof time, summary->excluded_ns));
+    if (*level)
+        text_addf(&line, " (kernel.perf_event_paranoid is %s). root lifts that: sysctl kernel.perf_event_paranoid=1", level);
+    fact(drawing, "not sampled", line.data ? line.data : "");
     text_finish(&line);
 }
 
@@ -182,9 +219,10 @@ static void draw_on_cpu(struct drawing *drawing)
     const struct summary *summary = drawing->summary;
     char time[32];
     struct text line = TEXT_INIT;
-    if (!summary->samples)
+    if (!summary->samples && !summary->excluded_ns && (summary->filtered || summary->unsampled_ns.value <= 0))
         return;
-    text_addf(&line, "%s by samples", format_duration(time, sizeof time, summary->sampled_ns));
+    text_addf(&line, "%s by %s", format_duration(time, sizeof time, summary->sampled_ns),
+              summary->excluded_ns ? "context switches" : "samples");
     if (summary->duration_ns > 0 && !summary->filtered)
         text_addf(&line, ", %.2f CPUs busy on average", (double)summary->sampled_ns / (double)summary->duration_ns);
     if (strcmp(metadata(drawing, "sampling.kernel"), "no") != 0)
@@ -196,6 +234,7 @@ static void draw_on_cpu(struct drawing *drawing)
                   format_duration(time, sizeof time, summary->unsampled_ns.value));
     fact(drawing, "on CPU", line.data ? line.data : "");
     text_finish(&line);
+    draw_excluded(drawing);
 }
 
 static void draw_times(struct drawing *drawing)
@@ -231,12 +270,16 @@ void summary_draw(const struct summary *summary, uint64_t top, const struct text
         text_add_styled(out, look, STYLE_WARN, trace_incomplete(summary->trace));
         text_add_char(out, '\n');
     }
+    if (*metadata(&drawing, PART_WHERE_KEY))
+        fact(&drawing, "part where", metadata(&drawing, PART_WHERE_KEY));
     draw_sampling(&drawing);
     draw_times(&drawing);
     draw_tables(&drawing);
     if (!summary->samples && !summary->function_count)
         text_add_string(out, summary->filtered
                                  ? "\nNothing in the trace matches the filter.\n"
+                             : summary->run_ns.known && !summary->duration_ns
+                                 ? "\nThe trace has no samples and no spans: the program ended before the recording began.\n"
                              : *metadata(&drawing, "recording.duration_ns")
                                  ? "\nThe trace has no samples and no spans: the process did not run on a CPU in that time.\n"
                                  : "\nThe trace has no samples and no spans: the program may have been too short.\n");

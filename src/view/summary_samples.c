@@ -31,8 +31,12 @@ static int new_function(struct summary_build *build, const struct trace_frame *f
     const char *name = frame ? trace_text(build->trace, frame->function) : "[unknown]", *module = "";
     if (frame && frame->module.index < build->module_count)
         module = trace_text(build->trace, build->modules[frame->module.index].path);
-    functions[summary->function_count] =
-        (struct summary_function){.name = *name ? name : "[unknown]", .category = "cpu", .module = module};
+    name = *name ? name : "[unknown]";
+    functions[summary->function_count] = (struct summary_function){.number = (uint32_t)summary->function_count,
+                                                                   .name = name,
+                                                                   .category = "cpu",
+                                                                   .module = module,
+                                                                   .is_start = summary_is_start(name, module)};
     *ret_function = (uint32_t)summary->function_count++;
     return 0;
 }
@@ -78,27 +82,47 @@ static int add_to_module(struct summary_build *build, frame_id leaf, uint64_t co
     return 0;
 }
 
+/* Fills build->walk; a sample without a stack has one unknown function. */
+static int walk_stack(struct summary_build *build, stack_id at, size_t *ret_count)
+{
+    size_t count = 0;
+    do {
+        bool known = at.index < build->stack_count;
+        uint32_t *walk = array_reserve(build->walk, &build->walk_capacity, count + 1, sizeof *walk);
+        if (!walk)
+            return -ENOMEM;
+        build->walk = walk;
+        if (function_of_frame(build, known ? build->stacks[at.index].frame : FRAME_NONE, &walk[count++]) < 0)
+            return -ENOMEM;
+        at = known ? build->stacks[at.index].parent : STACK_NONE;
+    } while (at.index < build->stack_count);
+    *ret_count = count;
+    return 0;
+}
+
 static int add_stack(struct summary_build *build, const struct sample_aggregate *row)
 {
     struct summary *summary = build->summary;
-    uint32_t serial = ++build->serial, function;
-    stack_id at = row->stack;
-    frame_id leaf = at.index < build->stack_count ? build->stacks[at.index].frame : FRAME_NONE;
-    bool is_leaf = true;
-    do {
-        bool known = at.index < build->stack_count;
-        if (function_of_frame(build, known ? build->stacks[at.index].frame : FRAME_NONE, &function) < 0)
-            return -ENOMEM;
-        if (is_leaf)
-            add_time(&summary->functions[function].self_ns, row->weight);
-        if (build->last_seen[function] != serial) {
-            build->last_seen[function] = serial;
-            summary->functions[function].count += row->count;
-            add_time(&summary->functions[function].total_ns, row->weight);
-        }
-        is_leaf = false;
-        at = known ? build->stacks[at.index].parent : STACK_NONE;
-    } while (at.index < build->stack_count);
+    uint32_t serial = ++build->serial;
+    frame_id leaf = row->stack.index < build->stack_count ? build->stacks[row->stack.index].frame : FRAME_NONE;
+    size_t count, starts = 0;
+    if (walk_stack(build, row->stack, &count) < 0)
+        return -ENOMEM;
+    while (starts < count && summary->functions[build->walk[count - 1 - starts]].is_start)
+        starts++;
+    add_time(&summary->functions[build->walk[0]].self_ns, row->weight);
+    for (size_t i = 0; i < count; i++) {
+        struct summary_function *function = &summary->functions[build->walk[i]];
+        if (build->last_seen[build->walk[i]] == serial)
+            continue;
+        build->last_seen[build->walk[i]] = serial;
+        function->count += row->count;
+        add_time(&function->total_ns, row->weight);
+        if (i + starts >= count)
+            add_time(&function->start_ns, row->weight);
+    }
+    if (summary_count_call(build, row, count, starts) < 0)
+        return -ENOMEM;
     return add_to_module(build, leaf, row->count, row->weight);
 }
 
@@ -122,6 +146,17 @@ static void add_truncated(struct summary *summary, const struct sample_aggregate
     summary->samples_cut[cut < SAMPLE_CUT_COUNT ? cut : SAMPLE_CUT_UNKNOWN] += row->count;
 }
 
+/* CPU time in no sample: it has a row of its own, and counts none. */
+static int add_excluded(struct summary_build *build, const struct sample_aggregate *row)
+{
+    struct sample_aggregate uncounted = *row;
+    uncounted.count = 0;
+    add_time(&build->summary->sampled_ns, row->weight);
+    add_time(&build->summary->excluded_ns, row->weight);
+    add_to_thread(build, &uncounted);
+    return add_stack(build, &uncounted) < 0 ? out_of_memory(build) : 0;
+}
+
 static int add_row(struct summary_build *build, const struct sample_aggregate *row)
 {
     struct summary *summary = build->summary;
@@ -129,6 +164,8 @@ static int add_row(struct summary_build *build, const struct sample_aggregate *r
         summary->fault_samples += row->count;
     if (!sample_event_is_cpu(row->event))
         return 0;
+    if (row->flags & SAMPLE_EXCLUDED)
+        return add_excluded(build, row);
     summary->samples += row->count;
     add_time(&summary->sampled_ns, row->weight);
     if (row->flags & SAMPLE_KERNEL) {

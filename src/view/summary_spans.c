@@ -19,7 +19,8 @@ static int add_function(struct summary_build *build, const struct span_aggregate
     const char *name = trace_text(build->trace, row->name), *category = trace_text(build->trace, row->category);
     const char *kind = row->kind == SPAN_KIND_UNKNOWN ? "" : span_kind_name(row->kind);
     summary->functions = functions;
-    functions[summary->function_count++] = (struct summary_function){
+    functions[summary->function_count] = (struct summary_function){
+        .number = (uint32_t)summary->function_count,
         .group = row->kind == SPAN_KIND_BLOCKED ? SUMMARY_OFF_CPU : SUMMARY_SPANS,
         .name = *name           ? name
                 : kind && *kind ? kind
@@ -34,17 +35,18 @@ static int add_function(struct summary_build *build, const struct span_aggregate
         .min_ns = row->min_ns,
         .max_ns = row->max_ns,
     };
+    summary->function_count++;
     return 0;
 }
 
-static void add_off_cpu(struct summary_build *build, const struct off_cpu_times *times, uint32_t track)
-{
 static void add_optional(struct optional_i64 *sum, int64_t value)
 {
     sum->known = true;
     add_time(&sum->value, value);
 }
 
+static void add_off_cpu(struct summary_build *build, const struct off_cpu_times *times, uint32_t track)
+{
     struct summary *summary = build->summary;
     uint32_t thread = track < build->track_count ? build->track_thread[track] : UINT32_MAX;
     if (thread == UINT32_MAX)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of a summary: functions, callers, spans, modules, threads, processes, ledger. */
+#include "display_name.h"
 #include "summary_draw.h"
 #include "units.h"
 
@@ -11,6 +12,9 @@
 #define CALLERS_SHOWN 8
 #define MODULES_SHOWN 8
 #define THREADS_SHOWN 12
+#define CALLEES_SHOWN 5
+#define CALLERS_OF_ONE 3
+#define NAME_CELLS 120 /* of a line, in a pipe too */
 #define BAR_CELLS 10
 #define INDENT 2
 
@@ -85,6 +89,20 @@ static void cell_module(struct table *table, const char *module)
     table_cell_styled(table, STYLE_DIM, slash ? slash + 1 : module);
 }
 
+static void cell_name(struct table *table, const struct drawing *drawing, const char *name, unsigned cells)
+{
+    struct text whole = TEXT_INIT, cut = TEXT_INIT;
+    text_add_display_name(&whole, name);
+    const char *text = whole.data && !whole.failed ? whole.data : name;
+    if (text_cells(text, strlen(text)) > cells) {
+        text_add_cut(&cut, drawing->look, text, cells, SHRINK_MIDDLE);
+        drawing->out->failed |= cut.failed;
+    }
+    table_cell(table, cut.data ? cut.data : text);
+    text_finish(&cut);
+    text_finish(&whole);
+}
+
 static size_t limit(const struct drawing *drawing, size_t count, size_t maximum)
 {
     return drawing->top && count > maximum ? maximum : count;
@@ -113,7 +131,7 @@ static void add_function_row(struct drawing *drawing, struct table *table, const
         table_cell(table, "");
     }
     cell_module(table, function->module);
-    table_cell(table, function->name);
+    cell_name(table, drawing, function->name, NAME_CELLS);
 }
 
 static void draw_functions(struct drawing *drawing)
@@ -122,21 +140,22 @@ static void draw_functions(struct drawing *drawing)
         {
             {"self", ALIGN_RIGHT, SHRINK_NEVER, 0},
             {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
-            {"", ALIGN_LEFT, SHRINK_DROP, 0},
+            {"", ALIGN_LEFT, SHRINK_DROP_FIRST, 0},
             {"total", ALIGN_RIGHT, SHRINK_DROP, 0},
             {"%", ALIGN_RIGHT, SHRINK_DROP, 0},
-            {"module", ALIGN_LEFT, SHRINK_MIDDLE, 10},
-            {"function", ALIGN_LEFT, SHRINK_MIDDLE, 24},
+            {"module", ALIGN_LEFT, SHRINK_MIDDLE, 8},
+            {"function", ALIGN_LEFT, SHRINK_MIDDLE, 16},
         },
                                      without[] = {
                                          {"self", ALIGN_RIGHT, SHRINK_NEVER, 0},
                                          {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
-                                         {"", ALIGN_LEFT, SHRINK_DROP, 0},
+                                         {"", ALIGN_LEFT, SHRINK_DROP_FIRST, 0},
                                          {"", ALIGN_RIGHT, SHRINK_DROP, 0},
                                          {"", ALIGN_RIGHT, SHRINK_DROP, 0},
-                                         {"module", ALIGN_LEFT, SHRINK_MIDDLE, 10},
-                                         {"function", ALIGN_LEFT, SHRINK_MIDDLE, 24},
+                                         {"module", ALIGN_LEFT, SHRINK_MIDDLE, 8},
+                                         {"function", ALIGN_LEFT, SHRINK_MIDDLE, 16},
                                      };
+    enum { TOTAL_COLUMN = 3 };
     const struct summary *summary = drawing->summary;
     bool stacks = has_stacks(summary);
     size_t count = 0;
@@ -146,15 +165,18 @@ static void draw_functions(struct drawing *drawing)
     if (!count)
         return;
     size_t shown = limit(drawing, count, (size_t)drawing->top);
-    table_heading(drawing, "Functions", summary->functions[0].self_ns,
-                  stacks ? "by self time; total: with what they call" : "by self time");
+    drawing->unit = time_unit_for(summary->functions[0].self_ns);
     CLEANUP(table_destroyp) struct table *table = new_table(drawing, stacks ? with_stacks : without, 7);
     for (size_t i = 0; table && i < shown; i++)
         add_function_row(drawing, table, &summary->functions[i]);
     for (size_t i = shown; i < count; i++)
         rest += summary->functions[i].percent;
-    if (table)
-        table_draw(table, drawing->look, INDENT, drawing->out);
+    if (!table)
+        return;
+    bool total = stacks && table_shows(table, drawing->look, INDENT, TOTAL_COLUMN);
+    table_heading(drawing, "Functions", summary->functions[0].self_ns,
+                  total ? "by self time; total: with what they call" : "by self time");
+    table_draw(table, drawing->look, INDENT, drawing->out);
     draw_rest(drawing, shown, count, "functions (--top 0 shows all)", rest);
 }
 
@@ -167,16 +189,57 @@ static int by_total(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-/* Functions that call: what the tree of calls looks like from its root. An interrupt on top of a busy function makes no
- * caller of it: at least a twentieth of its total has to be spent below it. */
+static void add_caller_rows(struct drawing *drawing, struct table *table, const struct summary_function *function)
+{
+    for (size_t i = 0; i < function->caller_count && i < CALLERS_OF_ONE; i++) {
+        const struct summary_caller *caller = &function->callers[i];
+        table_row(table);
+        cell_time(table, drawing, caller->self_ns);
+        cell_percent(table, (double)caller->self_ns, (double)function->self_ns);
+        cell_name(table, drawing, function->name, NAME_CELLS / 2);
+        cell_name(table, drawing, caller->name, NAME_CELLS / 2);
+    }
+}
+
+/* Of the functions with most self time: where they are called from, and what share of that time each caller stands for. */
+static void draw_callers_of_hottest(struct drawing *drawing)
+{
+    static const struct table_column columns[] = {
+        {"self", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"function", ALIGN_LEFT, SHRINK_MIDDLE, 12},
+        {"called by", ALIGN_LEFT, SHRINK_MIDDLE, 12},
+    };
+    const struct summary *summary = drawing->summary;
+    size_t count = limit(drawing, summary->group_count[SUMMARY_SAMPLES], CALLEES_SHOWN);
+    if (!has_stacks(summary) || !count || !summary->functions[0].self_ns)
+        return;
+    table_heading(drawing, "Callers of the hottest functions", summary->functions[0].self_ns, "% of the function's self time");
+    CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 4);
+    for (size_t i = 0; table && i < count; i++)
+        if (summary->functions[i].self_ns > summary->sampled_ns / 100)
+            add_caller_rows(drawing, table, &summary->functions[i]);
+    if (table)
+        table_draw(table, drawing->look, INDENT, drawing->out);
+}
+
+/* What runs before a thread's own function answers nothing (it may be called elsewhere too: clone3 by who starts threads). An interrupt on top of a busy function makes no caller of it:
+ * at least a twentieth of its total has to be spent below it. */
+static bool is_telling_caller(const struct summary_function *function)
+{
+    int64_t some_ns = function->total_ns / 20;
+    return function->start_ns <= function->total_ns - some_ns && function->total_ns - function->self_ns > some_ns;
+}
+
+/* Functions that call: what the tree of calls looks like from its root. */
 static void draw_callers(struct drawing *drawing)
 {
     static const struct table_column columns[] = {
         {"total", ALIGN_RIGHT, SHRINK_NEVER, 0},
         {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
-        {"", ALIGN_LEFT, SHRINK_DROP, 0},
-        {"module", ALIGN_LEFT, SHRINK_MIDDLE, 10},
-        {"function", ALIGN_LEFT, SHRINK_MIDDLE, 24},
+        {"", ALIGN_LEFT, SHRINK_DROP_FIRST, 0},
+        {"module", ALIGN_LEFT, SHRINK_MIDDLE, 8},
+        {"function", ALIGN_LEFT, SHRINK_MIDDLE, 16},
     };
     const struct summary *summary = drawing->summary;
     size_t all = summary->group_count[SUMMARY_SAMPLES], count = 0;
@@ -188,13 +251,13 @@ static void draw_callers(struct drawing *drawing)
         return;
     }
     for (size_t i = 0; i < all; i++)
-        if (summary->functions[i].total_ns - summary->functions[i].self_ns > summary->functions[i].total_ns / 20)
+        if (is_telling_caller(&summary->functions[i]))
             callers[count++] = &summary->functions[i];
     if (!count)
         return;
     qsort(callers, count, sizeof *callers, by_total);
     size_t shown = limit(drawing, count, CALLERS_SHOWN);
-    table_heading(drawing, "Callers", callers[0]->total_ns, "by total time");
+    table_heading(drawing, "Callers", callers[0]->total_ns, "by total time, with what they call");
     CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 5);
     for (size_t i = 0; table && i < shown; i++) {
         table_row(table);
@@ -202,7 +265,7 @@ static void draw_callers(struct drawing *drawing)
         cell_percent(table, (double)callers[i]->total_ns, (double)summary->sampled_ns);
         cell_bar(table, drawing, (double)callers[i]->total_ns, (double)summary->sampled_ns);
         cell_module(table, callers[i]->module);
-        table_cell(table, callers[i]->name);
+        cell_name(table, drawing, callers[i]->name, NAME_CELLS);
     }
     if (table)
         table_draw(table, drawing->look, INDENT, drawing->out);
@@ -240,7 +303,7 @@ static void draw_spans(struct drawing *drawing)
         cell_duration(table, function->min_ns);
         cell_duration(table, function->max_ns);
         table_cell_styled(table, STYLE_DIM, function->category);
-        table_cell(table, function->name);
+        cell_name(table, drawing, function->name, NAME_CELLS);
     }
     for (size_t i = first + shown; i < first + count; i++)
         rest += summary->functions[i].percent;
@@ -253,7 +316,7 @@ static void draw_modules(struct drawing *drawing)
 {
     static const struct table_column columns[] = {{"self", ALIGN_RIGHT, SHRINK_NEVER, 0},
                                                   {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
-                                                  {"", ALIGN_LEFT, SHRINK_DROP, 0},
+                                                  {"", ALIGN_LEFT, SHRINK_DROP_FIRST, 0},
                                                   {"module", ALIGN_LEFT, SHRINK_MIDDLE, 24}};
     const struct summary *summary = drawing->summary;
     size_t shown = limit(drawing, summary->module_count, MODULES_SHOWN);
@@ -279,10 +342,13 @@ static void draw_modules(struct drawing *drawing)
 
 static int64_t largest_thread_time(const struct summary *summary)
 {
-    int64_t largest_ns = summary->threads[0].cpu_ns;
-    for (size_t i = 0; i < summary->thread_count; i++)
-        if (summary->threads[i].life_ns.value > largest_ns)
-            largest_ns = summary->threads[i].life_ns.value;
+    int64_t largest_ns = 0;
+    for (size_t i = 0; i < summary->thread_count; i++) {
+        const struct summary_thread *thread = &summary->threads[i];
+        const int64_t times[] = {thread->cpu_ns, thread->blocked_ns.value, thread->preempted_ns.value, thread->life_ns.value};
+        for (size_t time = 0; time < sizeof times / sizeof *times; time++)
+            largest_ns = times[time] > largest_ns ? times[time] : largest_ns;
+    }
     return largest_ns;
 }
 
@@ -431,6 +497,7 @@ static void draw_ledger(struct drawing *drawing)
 void draw_tables(struct drawing *drawing)
 {
     draw_functions(drawing);
+    draw_callers_of_hottest(drawing);
     draw_callers(drawing);
     draw_spans(drawing);
     draw_modules(drawing);

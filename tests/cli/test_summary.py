@@ -74,7 +74,8 @@ def test_json_is_the_contract(hprofiler, recorded):
         assert type(result[key]) is int and result[key] > 0
     assert result["functions"] and result["ledger"] and result["processes"]
     for function in result["functions"]:
-        assert list(function) == FUNCTION_KEYS
+        assert list(function) == FUNCTION_KEYS + ["callers"]
+        assert sum(caller["self_ns"] for caller in function["callers"]) <= function["self_ns"]
         assert function["source"] in ("samples", "spans")
         for key in ("count", "total_ns", "self_ns"):
             assert type(function[key]) is int
@@ -88,6 +89,17 @@ def test_json_is_the_contract(hprofiler, recorded):
     assert sum(function["percent"] for function in result["functions"] if function["source"] == "samples") == pytest.approx(100, abs=0.1)
     names = {thread["name"] for thread in result["threads"]}
     assert {"demo", "solver-0", "solver-1", "painter"} <= names
+
+
+def test_callers_say_who_calls_the_hot_function(hprofiler, recorded):
+    functions = {function["name"]: function for function in summary(hprofiler, recorded[2])["functions"] if function["source"] == "samples"}
+    for name, caller in (("image_smooth", "paint"), ("is_attacked", "place_queens"), ("digest", "main")):
+        assert functions[name]["callers"][0]["name"] == caller
+        assert functions[name]["callers"][0]["self_ns"] > 0.9 * functions[name]["self_ns"]
+    text = recorded[0].stdout
+    assert re.search(r"^ +[\d.]+ +[\d.]+  image_smooth +paint$", text, re.M)
+    callers = text[text.index("\nCallers  in "):text.index("\nModules")]
+    assert "place_queens" in callers and not re.search(r" (_start|clone3?|start_thread|__libc_start\w*)$", callers, re.M)
 
 
 def test_csv_has_the_same_rows(hprofiler, recorded):
@@ -117,7 +129,7 @@ def test_where_picks_threads_and_names(hprofiler, recorded):
     nothing = run(hprofiler, "summary", trace, "--where", "thread=nobody", cwd=trace.parent)
     assert nothing.returncode == 0 and "Nothing in the trace matches" in nothing.stdout
     wrong = run(hprofiler, "summary", trace, "--where", "tread=x", cwd=trace.parent)
-    assert wrong.returncode == 1 and "thread" in wrong.stderr
+    assert wrong.returncode == 2 and "thread" in wrong.stderr
 
 
 def test_view_shows_the_summary(hprofiler, recorded):
@@ -154,7 +166,7 @@ def test_export_to_stdout_and_by_ending(hprofiler, recorded, work):
 ])
 def test_export_refuses_with_a_reason(hprofiler, recorded, work, arguments, said):
     done = run(hprofiler, "export", recorded[2], *arguments, cwd=work)
-    assert done.returncode == 1 and said in done.stderr and not done.stdout
+    assert done.returncode == (1 if "-o" in arguments else 2) and said in done.stderr and not done.stdout
 
 
 def test_window_keeps_what_overlaps_it(hprofiler, recorded, work):
@@ -250,11 +262,11 @@ def test_attach_records_a_running_process(hprofiler, demo, work):
     assert result["processes"][0]["attached"] is True
     gone = run(hprofiler, "attach", "-p", process.pid, cwd=work)
     assert gone.returncode == 1 and f"no process {process.pid}" in gone.stderr
-    assert run(hprofiler, "attach", cwd=work).returncode == 1
+    assert run(hprofiler, "attach", cwd=work).returncode == 2
 
 
 def test_recover_of_nothing_says_what_it_wants(hprofiler, tmp_path):
-    assert "No sessions were left" in run(hprofiler, "recover", "--session-dir", tmp_path, cwd=tmp_path).stdout
+    assert "nothing to recover" in run(hprofiler, "recover", "--session-dir", tmp_path, cwd=tmp_path).stdout
     done = run(hprofiler, "recover", tmp_path / "none", cwd=tmp_path)
     assert done.returncode == 1 and "none" in done.stderr
 

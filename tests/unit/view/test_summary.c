@@ -304,6 +304,124 @@ static void test_drawing_names_everything_and_cuts_to_the_width(void **state)
     summary_destroy(summary);
 }
 
+/* _start and clone3 call everything, which tells nothing; a call by the function itself is none. */
+static void test_callers_of_a_function_and_what_starts_a_thread(void **state)
+{
+    (void)state;
+    struct fixture fixture = {0};
+    struct error err = ERROR_INIT;
+    struct trace *trace = NULL;
+    struct summary *summary = NULL;
+    struct text out = TEXT_INIT;
+    struct text_look look = {.width = 100, .utf8 = true};
+    assert_int_equal(trace_builder_create(&(struct builder_options){0}, &fixture.builder, &err), 0);
+    add_tables(&fixture);
+    module_id none = MODULE_NONE;
+    stack_id start = add_stack(fixture.builder, STACK_NONE, add_frame(fixture.builder, "_start", none)),
+             clone = add_stack(fixture.builder, STACK_NONE, add_frame(fixture.builder, "clone3", none));
+    frame_id hot = add_frame(fixture.builder, "hot", none);
+    stack_id one = add_stack(fixture.builder, add_stack(fixture.builder, start, add_frame(fixture.builder, "one", none)), hot);
+    stack_id two = add_stack(fixture.builder, add_stack(fixture.builder, clone, add_frame(fixture.builder, "two", none)), hot);
+    add_sample(&fixture, fixture.main, 10, 100, add_stack(fixture.builder, one, hot), 0);
+    add_sample(&fixture, fixture.main, 11, 600, two, 0);
+    add_sample(&fixture, fixture.main, 12, 50, add_stack(fixture.builder, clone, hot), 0);
+    add_sample(&fixture, fixture.main, 13, 20, add_stack(fixture.builder, STACK_NONE, hot), SAMPLE_TRUNCATED);
+    assert_int_equal(trace_builder_finish(fixture.builder, &trace, &err), 0);
+    trace_builder_destroy(fixture.builder);
+    assert_int_equal(summary_create(trace, NULL, NULL, &summary, &err), 0);
+    static const struct {
+        const char *name;
+        int64_t self_ns;
+    } callers[] = {{"two", 600}, {"one", 100}, {"[start of the thread]", 50}, {"[unknown]", 20}};
+    const struct summary_function *function = find(summary, "hot");
+    assert_int_equal(function->caller_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(function->callers[i].name, callers[i].name);
+        assert_int_equal(function->callers[i].self_ns, callers[i].self_ns);
+    }
+    assert_int_equal(find(summary, "two")->caller_count, 0);
+    summary_draw(summary, 15, &look, &out);
+    assert_non_null(strstr(out.data, "77.9  hot       two\n"));
+    assert_null(strstr(out.data, "clone3"));
+    assert_null(strstr(out.data, "_start"));
+    text_finish(&out);
+    summary_destroy(summary);
+    trace_unref(trace);
+}
+
+/* A thread that never ran on a CPU: its other times tell the unit. */
+static void test_a_tables_unit_suits_all_its_times(void **state)
+{
+    (void)state;
+    struct fixture fixture = {0};
+    struct error err = ERROR_INIT;
+    struct trace *trace = NULL;
+    struct summary *summary = NULL;
+    struct text out = TEXT_INIT;
+    struct text_look look = {0};
+    assert_int_equal(trace_builder_create(&(struct builder_options){0}, &fixture.builder, &err), 0);
+    add_tables(&fixture);
+    trace_builder_track(fixture.builder, fixture.worker)->end_ns = INT64_MIN;
+    add_off_cpu(&fixture, 100, 20004040500, "blocked");
+    assert_int_equal(trace_builder_finish(fixture.builder, &trace, &err), 0);
+    trace_builder_destroy(fixture.builder);
+    assert_int_equal(summary_create(trace, NULL, NULL, &summary, &err), 0);
+    summary_draw(summary, 15, &look, &out);
+    assert_non_null(strstr(out.data, "Threads  in s\n"));
+    assert_non_null(strstr(out.data, " 20.004 "));
+    text_finish(&out);
+    summary_destroy(summary);
+    trace_unref(trace);
+}
+
+static size_t longest_line(const char *text)
+{
+    size_t longest = 0;
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        longest = text_cells(line, strcspn(line, "\n")) > longest ? text_cells(line, strcspn(line, "\n")) : longest;
+    return longest;
+}
+
+static void test_long_names_cost_no_columns_and_no_long_lines(void **state)
+{
+    (void)state;
+    struct fixture fixture = {0};
+    struct error err = ERROR_INIT;
+    struct trace *trace = NULL;
+    struct summary *summary = NULL;
+    char name[700];
+    memset(name, 'x', sizeof name);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(trace_builder_create(&(struct builder_options){0}, &fixture.builder, &err), 0);
+    add_tables(&fixture);
+    add_sample(&fixture, fixture.main, 10, 1000000, add_stack(fixture.builder, fixture.main_stack, add_frame(fixture.builder, name, MODULE_NONE)), 0);
+    assert_int_equal(trace_builder_finish(fixture.builder, &trace, &err), 0);
+    trace_builder_destroy(fixture.builder);
+    assert_int_equal(summary_create(trace, NULL, NULL, &summary, &err), 0);
+    static const unsigned widths[] = {100, 80, 48, 0};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        struct text out = TEXT_INIT;
+        struct text_look look = {.width = widths[i], .utf8 = true};
+        summary_draw(summary, 15, &look, &out);
+        const char *heading = strstr(out.data, "Functions  in"), *header = strchr(heading, '\n');
+        *strchr(header + 1, '\n') = '\0';
+        assert_int_equal(strstr(header, "total") != NULL, widths[i] != 48);
+        assert_int_equal(strstr(heading, "total: with what they call") != NULL, widths[i] != 48);
+        text_finish(&out);
+        summary_draw(summary, 15, &look, &out);
+        assert_true(longest_line(out.data) <= (widths[i] ? widths[i] : 200));
+        text_finish(&out);
+    }
+    struct text narrow = TEXT_INIT; /* its first lines, which are words */
+    summary_draw(summary, 15, &(struct text_look){.width = 40, .utf8 = true}, &narrow);
+    *strstr(narrow.data, "Functions  in") = '\0';
+    assert_true(longest_line(narrow.data) <= 40);
+    text_finish(&narrow);
+    assert_int_equal(strlen(find(summary, name)->name), sizeof name - 1); /* whole, for machines */
+    summary_destroy(summary);
+    trace_unref(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +431,9 @@ int main(void)
         cmocka_unit_test(test_spans_have_self_time_and_extremes),
         cmocka_unit_test(test_filter_leaves_out_threads_and_functions),
         cmocka_unit_test(test_drawing_names_everything_and_cuts_to_the_width),
+        cmocka_unit_test(test_callers_of_a_function_and_what_starts_a_thread),
+        cmocka_unit_test(test_a_tables_unit_suits_all_its_times),
+        cmocka_unit_test(test_long_names_cost_no_columns_and_no_long_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

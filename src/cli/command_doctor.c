@@ -145,24 +145,21 @@ static void print_limits(const struct restriction_list *list, const struct text_
     }
 }
 
-static int print_fine(const struct restriction_list *list, const struct text_look *look, struct text *out)
+static void print_fine(const struct restriction_list *list, const struct text_look *look, struct text *out)
 {
-    static const struct table_column columns[] = {
-        {.align = ALIGN_LEFT}, {.align = ALIGN_LEFT}, {.align = ALIGN_LEFT, .shrink = SHRINK_END, .minimum = 20}};
-    CLEANUP(table_destroyp) struct table *table = NULL;
-    if (table_create(columns, 3, &table) < 0)
-        return -1;
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->items[i].state != RESTRICTION_OK)
-            continue;
-        table_row(table);
-        table_cell_styled(table, STYLE_GOOD, "ok     ");
-        table_cell(table, list->items[i].title);
-        table_cell_styled(table, STYLE_DIM, list->items[i].found);
-    }
+    unsigned widest = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].state == RESTRICTION_OK && strlen(list->items[i].title) > widest)
+            widest = (unsigned)strlen(list->items[i].title);
     text_add_string(out, "\n");
-    table_draw(table, look, 0, out);
-    return 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct restriction *item = &list->items[i];
+        if (item->state != RESTRICTION_OK)
+            continue;
+        text_add_styled(out, look, STYLE_GOOD, "ok");
+        text_addf(out, "%7s%s%*s", "", item->title, (int)(widest - strlen(item->title)) + 2, "");
+        text_add_wrapped(out, look, 9 + widest + 2, 9 + widest + 2, item->found);
+    }
 }
 
 static void print_verdict(const struct machine *machine, const struct text_look *look, struct text *out)
@@ -196,7 +193,7 @@ static int run_doctor(const void *values, const struct invocation *invocation, s
     } else {
         print_host(machine, &invocation->look, &text);
         print_limits(&list, &invocation->look, &text);
-        text.failed |= print_fine(&list, &invocation->look, &text) < 0;
+        print_fine(&list, &invocation->look, &text);
         print_verdict(machine, &invocation->look, &text);
     }
     restriction_list_finish(&list);
@@ -212,7 +209,7 @@ const struct command command_doctor = {
     .description =
         "Tries each way of sampling for a few milliseconds, reads the settings and limits that bound a profiler, and "
         "says for "
-        "each restriction what it costs, who can lift it and by which command. What is fine is listed behind.\n\n"
+        "each restriction what it costs, who can lift it and by which command. What is fine is listed last.\n\n"
         "States: ok (no restriction), limited (something is not measured), blocked (a way of measuring is closed), "
         "unknown "
         "(it could not be read). The exit status is 0 whatever was found.",

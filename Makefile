@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # The two commands of the README. Everything else is CMake's: cmake -S . -B build && cmake --build build
 #
-#   make demo     install what the build needs, build, profile the bundled example, print its summary
-#   make check    the same for the tests, then all of them
+#   make demo     install what the build needs, build without the tests, profile the bundled example, print its summary
+#   make check    install what the tests need, build and run all of them in folders of their own below build/check
 .PHONY: demo check build
 export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 
@@ -11,7 +11,7 @@ demo: build
 
 build:
 	scripts/install-deps build
-	cmake -S . -B build
+	cmake -S . -B build -DHP_TESTS=OFF
 	cmake --build build --parallel
 
 check:

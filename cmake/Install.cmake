@@ -8,8 +8,10 @@ install(TARGETS hprofiler RUNTIME DESTINATION bin)
 if(TARGET runtime)
   install(TARGETS runtime LIBRARY DESTINATION lib)
 endif()
-install(FILES LICENSE README.md docs/licences.md DESTINATION share/doc/hprofiler OPTIONAL)
-install(DIRECTORY docs/formats DESTINATION share/doc/hprofiler OPTIONAL)
+# As they lie here, so that links between them hold.
+install(FILES LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md DESTINATION share/doc/hprofiler)
+install(DIRECTORY docs DESTINATION share/doc/hprofiler
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN man EXCLUDE)
 if(CMAKE_CROSSCOMPILING)
   return() # nothing here can run the program to ask it for its pages
 endif()

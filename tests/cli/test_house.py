@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a newcomer meets first: scripts/install-deps, and an installation to any prefix."""
+import re
 import os
 import pathlib
 import shutil
@@ -98,6 +99,20 @@ def test_installed_program_finds_its_libraries_beside_it(prefix, tmp_path):
     done = run(prefix / "bin/hprofiler", "run", "--no-summary", "-o", tmp_path / "t.hpt", "--", "true")
     assert done.returncode == 0, done.stderr
     assert run(prefix / "bin/hprofiler", "summary", tmp_path / "t.hpt").returncode == 0
+
+
+def test_links_of_installed_documents_lead_to_installed_files(prefix):
+    documents = prefix / "share/doc/hprofiler"
+    pages = sorted(documents.rglob("*.md"))
+    assert {"README.md", "getting-started.md", "sampling.md", "metrics.md", "commands.md", "native.md"} <= {page.name for page in pages}
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+            if not target.startswith(("http:", "https:")):
+                assert (page.parent / target).exists(), f"{page.relative_to(documents)}: {target} is not installed"
+
+
+def test_demo_builds_no_tests():
+    assert "-DHP_TESTS=OFF" in (ROOT / "Makefile").read_text()
 
 
 def test_installed_pages_and_completions(prefix):

@@ -34,8 +34,8 @@ static const struct option_spec options[] = {
      .kind = OPTION_STRING,
      .offset = offsetof(struct export_values, window),
      .value_name = "FROM:TO",
-     .help = "only what overlaps this time, counted from the trace's start, e.g. 1.5:2 or 250ms:; each side may be "
-             "left out"},
+     .help = "only what overlaps this time, spans cut to it, counted from the trace's start, e.g. 1.5:2 or 250ms:; "
+             "each side may be left out"},
     {.long_name = "where",
      .kind = OPTION_STRING,
      .offset = offsetof(struct export_values, where),
@@ -123,7 +123,7 @@ static int export(const void *values, const struct invocation *invocation, struc
     if (result < 0)
         return result;
     write.where = filter;
-    return format->write(trace, &write, path, err);
+    return trace_export(trace, format, &write, path, err);
 }
 
 static void details(struct text *out)

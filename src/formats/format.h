@@ -11,7 +11,7 @@ struct error;
 struct log;
 
 struct format_write_options {
-    bool has_window;                   /* only what overlaps [window_begin_ns, window_end_ns] */
+    bool has_window;                   /* only what overlaps [window_begin_ns, window_end_ns], cut to it */
     int64_t window_begin_ns, window_end_ns;
     const struct trace_filter *where;  /* NULL = everything */
     const struct progress *progress;
@@ -31,6 +31,10 @@ struct trace_format {
 extern const struct trace_format *const trace_formats[]; /* NULL-terminated; readers are probed in this order */
 const struct trace_format *trace_format_find(const char *name);
 const struct trace_format *trace_format_for_path(const char *path); /* by its ending; NULL = none fits */
+
+/* Writes a trace, or the part of it that the options pick (trace/select.h): formats write whole traces. */
+int trace_export(const struct trace *trace, const struct trace_format *format, const struct format_write_options *options,
+                 const char *path, struct error *err);
 
 /* Opens any trace we can read; the error names file, format and offset. */
 int trace_open(const char *path, const struct progress *progress, const struct log *log, struct trace **ret_trace, struct error *err);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "exports.h"
+#include "trace/select.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +39,19 @@ const struct trace_format *trace_format_for_path(const char *path)
         }
     }
     return best;
+}
+
+int trace_export(const struct trace *trace, const struct trace_format *format, const struct format_write_options *options,
+                 const char *path, struct error *err)
+{
+    if (!options || (!options->has_window && !options->where))
+        return format->write(trace, options, path, err);
+    const struct trace_part part = {.has_window = options->has_window, .begin_ns = options->window_begin_ns,
+                                    .end_ns = options->window_end_ns, .where = options->where};
+    const struct format_write_options whole = {.progress = options->progress, .log = options->log};
+    CLEANUP(trace_unrefp) struct trace *selected = NULL;
+    int r = trace_select(trace, &part, options->progress, &selected, err);
+    return r < 0 ? r : format->write(selected, &whole, path, err);
 }
 
 /* Names of everything that can be read, for the error. */
@@ -94,6 +108,6 @@ int trace_open(const char *path, const struct progress *progress, const struct l
         return error_set(err, -EPROTONOSUPPORT, "'%s' is compressed with gzip: unpack it with `gunzip` first", path);
     char names[256];
     readable_names(names, sizeof(names));
-    return error_set(err, -EPROTONOSUPPORT, "'%s' is no trace that hprofiler can read (at offset 0: unknown start; it reads: %s)",
+    return error_set(err, -EPROTONOSUPPORT, "'%s' is not a trace that hprofiler can read (at offset 0: unknown start; it reads: %s)",
                      path, names);
 }

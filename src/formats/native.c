@@ -5,7 +5,6 @@
 #include "trace/builder.h"
 #include "trace/file_format.h"
 
-#include <errno.h>
 #include <string.h>
 
 static bool native_probe(const uint8_t *head, size_t head_size, uint64_t size)
@@ -22,8 +21,6 @@ static int native_read(const char *path, const struct progress *progress, const 
 static int native_write(const struct trace *trace, const struct format_write_options *options, const char *path,
                         struct error *err)
 {
-    if (options && (options->where || options->has_window))
-        return error_set(err, -EOPNOTSUPP, "the native format is written whole: --window and --where do not apply to it");
     return trace_write_native(trace, path, options ? options->progress : NULL, err);
 }
 

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* A part of a trace: its tables, metadata and extent. Rows refer to new ids of strings, frames and stacks. */
+#include "select_internal.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "trace_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MEMORY_LIMIT_BYTES ((size_t)1 << 30) /* of the part; more goes to a spill file */
+
+static bool metadata_time(const struct trace *trace, const char *key, int64_t *ret_ns)
+{
+    const char *text = trace_metadata(trace, key);
+    char *end;
+    if (!text || !*text)
+        return false;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno || *end || value <= -MODEL_TIME_LIMIT_NS || value >= MODEL_TIME_LIMIT_NS)
+        return false;
+    *ret_ns = value;
+    return true;
+}
+
+void trace_extent(const struct trace *trace, int64_t *ret_begin_ns, int64_t *ret_end_ns)
+{
+    int64_t begin_ns, end_ns;
+    int64_t window_begin_ns, window_end_ns;
+    trace_time_range(trace, &begin_ns, &end_ns);
+    bool empty = begin_ns == 0 && end_ns == 0;
+    uint32_t count;
+    const struct trace_process *processes = trace_processes(trace, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (processes[i].end_ns == INT64_MIN || processes[i].start_ns == INT64_MIN)
+            continue;
+        begin_ns = empty || processes[i].start_ns < begin_ns ? processes[i].start_ns : begin_ns;
+        end_ns = empty || processes[i].end_ns > end_ns ? processes[i].end_ns : end_ns;
+        empty = false;
+    }
+    if (metadata_time(trace, WINDOW_BEGIN_KEY, &window_begin_ns) && window_begin_ns > begin_ns)
+        begin_ns = window_begin_ns;
+    if (metadata_time(trace, WINDOW_END_KEY, &window_end_ns) && window_end_ns < end_ns)
+        end_ns = window_end_ns;
+    *ret_begin_ns = begin_ns;
+    *ret_end_ns = end_ns > begin_ns ? end_ns : begin_ns;
+}
+
+static int copy_strings(struct selected_copy *copy)
+{
+    const struct string_table *from = trace_strings(copy->trace);
+    struct string_table *to = trace_builder_strings(copy->builder);
+    copy->string_count = string_table_count(from);
+    copy->strings = calloc((size_t)copy->string_count + 1, sizeof(*copy->strings));
+    int result = copy->strings ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < copy->string_count && result == 0; i++)
+        result = string_table_intern(to, string_table_text(from, (string_id){i}), string_table_length(from, (string_id){i}),
+                                     &copy->strings[i]);
+    return result;
+}
+
+static int copy_places(struct selected_copy *copy)
+{
+    uint32_t count;
+    int result = 0;
+    const struct trace_node *nodes = trace_nodes(copy->trace, &count);
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        struct trace_node node = {copy_string(copy, nodes[i].name), copy_string(copy, nodes[i].clock_domain)};
+        node_id id;
+        result = trace_builder_add_node(copy->builder, &node, &id);
+    }
+    const struct trace_process *processes = trace_processes(copy->trace, &count);
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        struct trace_process process = processes[i];
+        process_id id;
+        process.command = copy_string(copy, process.command);
+        process.executable = copy_string(copy, process.executable);
+        process.reason = copy_string(copy, process.reason);
+        result = trace_builder_add_process(copy->builder, &process, &id);
+    }
+    return result;
+}
+
+static int copy_tracks(struct selected_copy *copy)
+{
+    uint32_t count;
+    int result = 0;
+    const struct trace_track *tracks = trace_tracks(copy->trace, &count);
+    copy->tracks = malloc(((size_t)count + 1) * sizeof(*copy->tracks));
+    if (!copy->tracks)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        struct trace_track track = tracks[i];
+        track.name = copy_string(copy, track.name);
+        track.unit = copy_string(copy, track.unit);
+        copy->tracks[i] = TRACK_NONE;
+        if (!copy->match || filter_match_track(copy->match, (track_id){i}))
+            result = trace_builder_add_track(copy->builder, &track, &copy->tracks[i]);
+    }
+    return result;
+}
+
+static int copy_code(struct selected_copy *copy)
+{
+    uint32_t count;
+    int result = 0;
+    const struct trace_module *modules = trace_modules(copy->trace, &count);
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        struct trace_module module = {copy_string(copy, modules[i].path), copy_string(copy, modules[i].build_id), modules[i].flags};
+        module_id id;
+        result = trace_builder_add_module(copy->builder, &module, &id);
+    }
+    const struct trace_frame *frames = trace_frames(copy->trace, &copy->frame_count);
+    const struct stack_node *stacks = trace_stacks(copy->trace, &copy->stack_count);
+    copy->frames = calloc((size_t)copy->frame_count + 1, sizeof(*copy->frames));
+    copy->stacks = calloc((size_t)copy->stack_count + 1, sizeof(*copy->stacks));
+    if (!copy->frames || !copy->stacks)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < copy->frame_count && result == 0; i++) {
+        struct trace_frame frame = frames[i];
+        frame.function = copy_string(copy, frame.function);
+        frame.file = copy_string(copy, frame.file);
+        result = trace_builder_add_frame(copy->builder, &frame, &copy->frames[i]);
+    }
+    for (uint32_t i = 0; i < copy->stack_count && result == 0; i++) {
+        stack_id parent = stacks[i].parent.index < i ? copy->stacks[stacks[i].parent.index] : STACK_NONE;
+        frame_id frame = stacks[i].frame.index < copy->frame_count ? copy->frames[stacks[i].frame.index] : FRAME_NONE;
+        result = trace_builder_add_stack(copy->builder, parent, frame, &copy->stacks[i]);
+    }
+    return result;
+}
+
+static int copy_groups_and_ledger(struct selected_copy *copy)
+{
+    uint32_t count;
+    int result = 0;
+    const struct trace_group *groups = trace_groups(copy->trace, &count);
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        struct trace_group group = {groups[i].kind, copy_string(copy, groups[i].name), groups[i].sequence};
+        group_id id;
+        result = trace_builder_add_group(copy->builder, &group, &id);
+    }
+    const struct ledger_entry *ledger = trace_ledger(copy->trace, &count);
+    for (uint32_t i = 0; i < count && result == 0; i++)
+        result = trace_builder_add_ledger(copy->builder, trace_text(copy->trace, ledger[i].source), ledger[i].seen, ledger[i].recorded,
+                                          ledger[i].lost, trace_text(copy->trace, ledger[i].reason));
+    return result;
+}
+
+/* Beside a part, sums over the whole run would be taken for its own. */
+static bool is_whole_run(const char *key)
+{
+    static const char *const keys[] = {"overhead_ns", "overhead.recorder_ns", "overhead.interrupts_estimated_ns",
+                                       "sampling.unsampled_ns", "sampling.page_faults", "sampling.frequency_delivered",
+                                       "sampling.cpu_ns", "sampling.excluded_ns", "recording.duration_ns"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+static int set_where(struct selected_copy *copy, const struct trace_filter *where)
+{
+    const char *before = trace_metadata(copy->trace, PART_WHERE_KEY);
+    struct text text = TEXT_INIT;
+    if (before && *before)
+        text_addf(&text, "%s,", before);
+    trace_filter_describe(where, &text);
+    int result = text.failed ? -ENOMEM : trace_builder_set_metadata(copy->builder, PART_WHERE_KEY, text.data ? text.data : "");
+    text_finish(&text);
+    return result;
+}
+
+static int copy_metadata(struct selected_copy *copy, const struct trace_part *part)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < trace_metadata_count(copy->trace) && result == 0; i++) {
+        const char *key, *value;
+        trace_metadata_at(copy->trace, i, &key, &value);
+        if (!is_whole_run(key))
+            result = trace_builder_set_metadata(copy->builder, key, value);
+    }
+    char number[24];
+    snprintf(number, sizeof(number), "%" PRId64, copy->begin_ns);
+    if (result == 0 && part->has_window)
+        result = trace_builder_set_metadata(copy->builder, WINDOW_BEGIN_KEY, number);
+    snprintf(number, sizeof(number), "%" PRId64, copy->end_ns);
+    if (result == 0 && part->has_window)
+        result = trace_builder_set_metadata(copy->builder, WINDOW_END_KEY, number);
+    return result == 0 && part->where ? set_where(copy, part->where) : result;
+}
+
+/* The window within what the trace tells of: a part says from when to when it is. */
+static void set_window(struct selected_copy *copy, const struct trace_part *part)
+{
+    int64_t begin_ns, end_ns;
+    copy->begin_ns = INT64_MIN;
+    copy->end_ns = INT64_MAX;
+    if (!part->has_window)
+        return;
+    trace_extent(copy->trace, &begin_ns, &end_ns);
+    copy->begin_ns = part->begin_ns > begin_ns ? part->begin_ns : begin_ns;
+    copy->end_ns = part->end_ns < end_ns ? part->end_ns : end_ns;
+    if (copy->begin_ns > end_ns)
+        copy->begin_ns = end_ns;
+    if (copy->end_ns < copy->begin_ns)
+        copy->end_ns = copy->begin_ns;
+}
+
+static int copy_all(struct selected_copy *copy, const struct trace_part *part, struct error *err)
+{
+    set_window(copy, part);
+    copy->span_limit = copy->trace->span_limit;
+    copy->spans = calloc((size_t)copy->span_limit + 1, sizeof(*copy->spans));
+    copy->kept = calloc((size_t)copy->span_limit / 8 + 1, 1);
+    if (!copy->spans || !copy->kept)
+        return -ENOMEM;
+    int result = copy_strings(copy);
+    if (result == 0)
+        result = copy_places(copy);
+    if (result == 0)
+        result = copy_tracks(copy);
+    if (result == 0)
+        result = copy_code(copy);
+    if (result == 0)
+        result = copy_groups_and_ledger(copy);
+    if (result == 0)
+        result = copy_metadata(copy, part);
+    return result < 0 ? result : select_rows(copy, err);
+}
+
+int trace_select(const struct trace *trace, const struct trace_part *part, const struct progress *progress,
+                 struct trace **ret_trace, struct error *err)
+{
+    if (part->has_window && part->begin_ns > part->end_ns)
+        return error_set(err, -EINVAL, "the window ends before it begins");
+    CLEANUP(trace_builder_destroyp) struct trace_builder *builder = NULL;
+    CLEANUP(filter_match_destroyp) struct filter_match *match = NULL;
+    const struct builder_options options = {.memory_limit_bytes = MEMORY_LIMIT_BYTES};
+    int result = trace_builder_create(&options, &builder, err);
+    if (result < 0)
+        return result;
+    if (part->where && (result = filter_match_create(part->where, trace, &match)) < 0)
+        return error_set(err, result, "out of memory for the filter");
+    struct selected_copy copy = {.trace = trace, .match = match, .builder = builder, .progress = progress};
+    struct error detail = ERROR_INIT;
+    result = copy_all(&copy, part, &detail);
+    free(copy.strings);
+    free(copy.tracks);
+    free(copy.frames);
+    free(copy.stacks);
+    free(copy.spans);
+    free(copy.kept);
+    if (result < 0 && !detail.code)
+        return error_set_errno(err, result, "cannot make a part of the trace");
+    return result < 0 ? error_set(err, result, "%s", detail.text) : trace_builder_finish(builder, ret_trace, err);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A part of a trace as a trace of its own: what a filter picks of what lies in a window. Spans are cut at the window's
+ * edges; lives of processes and threads, tables and the ledger stay as they were. Spans get new ids, the parent of a span
+ * whose parent is left out is the nearest ancestor that stays, and links and members go with their spans.
+ */
+#ifndef HP_TRACE_SELECT_H
+#define HP_TRACE_SELECT_H
+
+#include "filter.h"
+
+struct progress;
+
+/* In the metadata of a part: the window, as a recording has it that was limited to one, and the filter. Sums over the whole
+ * run are left out there. */
+#define WINDOW_BEGIN_KEY "recording.begin_ns"
+#define WINDOW_END_KEY "recording.end_ns"
+#define PART_WHERE_KEY "part.where"
+
+struct trace_part {
+    bool has_window;
+    int64_t begin_ns, end_ns;         /* INT64_MIN, INT64_MAX: not limited on that side */
+    const struct trace_filter *where; /* NULL = everything */
+};
+
+int trace_select(const struct trace *trace, const struct trace_part *part, const struct progress *progress,
+                 struct trace **ret_trace, struct error *err);
+
+/* From when to when a trace tells of: events and lives of processes, within the window that it is limited to. */
+void trace_extent(const struct trace *trace, int64_t *ret_begin_ns, int64_t *ret_end_ns);
+
+#endif

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""A part of a trace: `export --window` and `--where` into any format, and what the summary says of it."""
+import json
+import shutil
+import subprocess
+
+import pytest
+
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile double sink;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void *work(void *name)
+{
+    pthread_setname_np(pthread_self(), name);
+    for (double end = now() + 0.4; now() < end;)
+        for (int i = 0; i < 10000; i++)
+            sink += i;
+    usleep(600000);
+    return 0;
+}
+
+int main(void)
+{
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, work, "worker-1");
+    pthread_create(&threads[1], 0, work, "worker-2");
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], 0);
+    return 3;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def recording(hprofiler, tmp_path_factory):
+    """A trace of two threads that work, then sleep until 1 s."""
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    folder = tmp_path_factory.mktemp("part")
+    (folder / "workers.c").write_text(SOURCE)
+    subprocess.run(["cc", "-O1", "-pthread", "-o", folder / "workers", folder / "workers.c"], check=True)
+    trace = folder / "workers.hpt"
+    done = subprocess.run([hprofiler, "run", "-o", trace, "--", folder / "workers"], capture_output=True, text=True)
+    assert done.returncode == 3, done.stderr
+    return trace
+
+
+def summary(hprofiler, trace, *options):
+    done = subprocess.run([hprofiler, "summary", "--format", "json", *options, trace], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def off_cpu(hprofiler, trace):
+    found = summary(hprofiler, trace)["sampling"]["blocked_ns"]
+    if found is None:
+        pytest.skip("no context switches can be recorded here")
+    return found
+
+
+@pytest.mark.parametrize("ending", ["json", "hpt"])
+def test_a_window_holds_no_more_time_than_it_has(hprofiler, recording, tmp_path, ending):
+    off_cpu(hprofiler, recording)
+    part = tmp_path / f"part.{ending}"
+    subprocess.run([hprofiler, "export", "--window", "0.5:0.7", "-o", part, recording], check=True)
+    found = summary(hprofiler, part)
+    assert found["duration_ns"] == 200_000_000
+    assert len(found["threads"]) == 3
+    for thread in found["threads"]:
+        assert thread["life_ns"] <= 200_000_000
+        spent = thread["cpu_ns"] + (thread["blocked_ns"] or 0) + (thread["preempted_ns"] or 0)
+        assert spent <= 205_000_000  # a sample stands for what was before it
+    assert 500_000_000 < found["sampling"]["blocked_ns"] <= 600_000_000  # all three sleep
+    assert found["overhead_ns"] is None  # is the whole run's
+
+
+def test_a_filter_makes_a_native_trace(hprofiler, recording, tmp_path):
+    off_cpu(hprofiler, recording)
+    part = tmp_path / "part.hpt"
+    subprocess.run([hprofiler, "export", "--where", "thread=worker-1", "-o", part, recording], check=True)
+    found, whole = summary(hprofiler, part), summary(hprofiler, recording, "--where", "thread=worker-1")
+    assert [thread["name"] for thread in found["threads"]] == ["worker-1"]
+    for key in ("sampled_ns", "blocked_ns", "preempted_ns"):
+        assert found["sampling"][key] == whole["sampling"][key]
+    assert whole["sampling"]["blocked_ns"] > 500_000_000
+
+
+def test_times_off_the_cpu_are_unknown_where_other_spans_are_asked_for(hprofiler, recording):
+    off_cpu(hprofiler, recording)
+    found = summary(hprofiler, recording, "--where", "name=work*")
+    assert found["sampling"]["blocked_ns"] is None and found["sampling"]["preempted_ns"] is None
+    assert all(thread["blocked_ns"] is None for thread in found["threads"])
+    text = subprocess.run([hprofiler, "summary", "--where", "name=work*", recording], capture_output=True, text=True).stdout
+    assert "off CPU" not in text
+    found = summary(hprofiler, recording, "--where", "kind=blocked")
+    assert found["sampling"]["blocked_ns"] > 0

@@ -52,9 +52,11 @@ bool selection_span(const struct selection *selection, const struct span_block *
 {
     if (selection->everything)
         return true;
-    int64_t end_ns = block->end_ns[row] == INT64_MIN ? INT64_MAX : block->end_ns[row];
-    if (block->begin_ns[row] > selection->end_ns || end_ns < selection->begin_ns)
+    int64_t begin_ns = block->begin_ns[row], end_ns = trace_span_end(selection->trace, block->info.track, begin_ns, block->end_ns[row]);
+    if (begin_ns > selection->end_ns || end_ns < selection->begin_ns)
         return false;
+    if (begin_ns < end_ns && (begin_ns == selection->end_ns || end_ns == selection->begin_ns))
+        return false; /* touches the window only */
     return !selection->match || filter_match_span(selection->match, block, row);
 }
 

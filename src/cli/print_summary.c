@@ -130,6 +130,7 @@ static void json_sampling(struct json *json, const struct summary *summary)
     json_u64(json, "samples_without_stack", summary->samples_without_stack);
     json_i64(json, "sampled_ns", summary->sampled_ns);
     json_i64(json, "kernel_ns", summary->kernel_ns);
+    json_i64(json, "excluded_ns", summary->excluded_ns);
     json_optional(json, "unsampled_ns", summary->unsampled_ns);
     json_optional(json, "blocked_ns", summary->blocked_ns);
     json_optional(json, "preempted_ns", summary->preempted_ns);

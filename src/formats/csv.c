@@ -170,6 +170,8 @@ static int sample_row(struct csv *csv, const struct sample_block *block, uint32_
     for (unsigned i = 0; i < 3; i++)
         if (flags >> i & 1)
             text_addf(&csv->field, "%s%s", csv->field.length ? " " : "", flag_names[i]);
+    if (flags & SAMPLE_EXCLUDED)
+        text_addf(&csv->field, "%sexcluded", csv->field.length ? " " : "");
     const char *cut = sample_cut_of(flags) ? sample_cut_name(sample_cut_of(flags)) : NULL;
     if (cut)
         text_addf(&csv->field, " %s", cut);

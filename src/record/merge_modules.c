@@ -45,7 +45,7 @@ struct merge_modules {
     size_t opened_count, opened_capacity;
     uint32_t *frame_lists; /* count, then frame ids, innermost first */
     size_t list_count, list_capacity;
-    frame_id unknown;
+    frame_id unknown, excluded;
 };
 
 int merge_modules_create(struct merge *merge, struct merge_modules **ret_modules)
@@ -54,7 +54,7 @@ int merge_modules_create(struct merge *merge, struct merge_modules **ret_modules
     if (!modules)
         return -ENOMEM;
     modules->merge = merge;
-    modules->unknown = FRAME_NONE;
+    modules->unknown = modules->excluded = FRAME_NONE;
     int r = module_table_create(&modules->table);
     if (r < 0)
         return r;
@@ -296,6 +296,26 @@ static int push_unknown(struct merge_modules *modules, stack_id parent, stack_id
             return r;
     }
     return trace_builder_add_stack(builder, parent, modules->unknown, ret_stack);
+}
+
+int merge_modules_push_excluded(struct merge_modules *modules, stack_id *ret_stack)
+{
+    struct trace_builder *builder = merge_builder(modules->merge);
+    if (frame_id_is(modules->excluded, FRAME_NONE)) {
+        const struct trace_module kernel = {
+            .path = trace_builder_string(builder, "[kernel]"), .build_id = STRING_NONE, .flags = MODULE_KERNEL | MODULE_NO_SYMBOLS};
+        module_id module;
+        int r = trace_builder_add_module(builder, &kernel, &module);
+        if (r < 0)
+            return r;
+        const struct trace_frame row = {.function = trace_builder_string(builder, "[kernel, not sampled]"),
+                                        .module = module,
+                                        .flags = FRAME_KERNEL | FRAME_UNSYMBOLIZED};
+        r = trace_builder_add_frame(builder, &row, &modules->excluded);
+        if (r < 0)
+            return r;
+    }
+    return trace_builder_add_stack(builder, STACK_NONE, modules->excluded, ret_stack);
 }
 
 int merge_modules_push(struct merge_modules *modules, stack_id parent, struct module *module, uint64_t address, int64_t raw_ns,

@@ -182,10 +182,12 @@ static int on_sample(struct merge *merge, const struct merge_stream *stream, con
         .event = record->event < SAMPLE_EVENT_COUNT ? record->event : SAMPLE_EVENT_CPU_CLOCK,
         .flags = record->flags,
     };
-    int r = stack_of(samples, header->value, &sample.stack);
+    bool excluded = sample.flags & SAMPLE_EXCLUDED;
+    int r = excluded ? merge_modules_push_excluded(samples->modules, &sample.stack)
+                     : stack_of(samples, header->value, &sample.stack);
     if (r < 0)
         return r;
-    samples->cpu_samples += sample.event != SAMPLE_EVENT_PAGE_FAULT;
+    samples->cpu_samples += !excluded && sample.event != SAMPLE_EVENT_PAGE_FAULT;
     track_id track = merge_thread_at(merge, record->pid, record->tid, sample.time_ns);
     return trace_builder_add_sample(merge_builder(merge), track, &sample);
 }

@@ -23,6 +23,7 @@ struct recording_counts {
     uint64_t throttles;
     int64_t cpu_ns, unsampled_ns;           /* CPU time by switch records; the part no sample stands for */
     int64_t sampled_ns;                     /* sum of the samples' weights */
+    int64_t excluded_ns;                    /* CPU time in code that the kernel does not let us sample */
 };
 
 struct recording {

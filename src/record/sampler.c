@@ -222,8 +222,11 @@ static void apply_sample(struct sampler *sampler, enum perf_event_role role, con
     bool fault = role == EVENT_FAULTS;
     struct task_thread *thread = task_table_thread(sampler->tasks, pid, tid, time_ns);
     struct task_process *process = task_table_process(sampler->tasks, pid, time_ns);
-    int64_t weight = fault || !thread ? FAULTS_A_SAMPLE
-                                      : sched_sample(&thread->sched, time_ns, (uint16_t)record->cpu);
+    int64_t weight = FAULTS_A_SAMPLE;
+    if (!fault && thread)
+        weight = recording->plan.kernel
+                     ? sched_sample(&thread->sched, time_ns, (uint16_t)record->cpu)
+                     : sched_sample_bounded(&thread->sched, time_ns, (uint16_t)record->cpu, recording->nominal_period_ns);
     if (time_ns < recording->window_begin_ns || time_ns > recording->window_end_ns || !thread || !process) {
         recording->counts.samples_outside += thread && process && !fault;
         unwind_job_destroy(job);
@@ -232,6 +235,8 @@ static void apply_sample(struct sampler *sampler, enum perf_event_role role, con
     if (weight < 0) /* not known how long it ran: the period asked for */
         weight = recording->plan.event == SAMPLE_EVENT_CPU_CLOCK ? (int64_t)record->u.sample.period
                                                                  : recording->nominal_period_ns;
+    if (!fault)
+        task_table_note_excluded(sampler->tasks, thread, time_ns);
     *(fault ? &recording->counts.faults_seen : &recording->counts.samples_seen) += 1;
     struct sample_facts facts = {
         .pid = pid,

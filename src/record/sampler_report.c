@@ -44,6 +44,8 @@ void sampler_report_plan(struct recording *recording)
     report_callgraph(recording);
     recording_put_metadata(recording, "sampling.event", "%s", sample_event_name(recording->plan.event));
     recording_put_metadata(recording, "sampling.kernel", "%s", recording->plan.kernel ? "yes" : "no");
+    if (!recording->plan.kernel)
+        recording_put_metadata(recording, "sampling.paranoid", "%ld", perf_sysctl("perf_event_paranoid"));
     recording_put_metadata(recording, "sampling.frequency", "%u", recording->plan.frequency_hz);
 }
 
@@ -57,6 +59,8 @@ void sampler_report(struct recording *recording, const struct event_totals *tota
                                (double)counts->samples_seen * 1e9 / (double)counts->cpu_ns);
         recording_put_metadata(recording, "sampling.cpu_ns", "%" PRId64, counts->cpu_ns);
         recording_put_metadata(recording, "sampling.unsampled_ns", "%" PRId64, counts->unsampled_ns);
+        if (!recording->plan.kernel)
+            recording_put_metadata(recording, "sampling.excluded_ns", "%" PRId64, counts->excluded_ns);
     }
     if (totals->faults_known)
         recording_put_metadata(recording, "sampling.page_faults", "%" PRIu64, totals->faults);

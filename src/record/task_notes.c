@@ -61,6 +61,22 @@ void task_note_off_cpu(struct recording *recording, pid_t pid, pid_t tid, const 
     recording_put(recording, SPOOL_DENSE, &record.header, lost);
 }
 
+void task_note_excluded(struct recording *recording, pid_t pid, pid_t tid, uint16_t cpu, int64_t time_ns, int64_t weight_ns)
+{
+    struct wire_sample record = {
+        .header = {WIRE_SAMPLE, sizeof(record) / 8, 0},
+        .time_ns = time_ns,
+        .weight = weight_ns,
+        .pid = pid,
+        .tid = tid,
+        .cpu = cpu,
+        .event = (uint8_t)recording->plan.event,
+        .flags = SAMPLE_EXCLUDED,
+    };
+    recording_put(recording, SPOOL_DENSE, &record.header, NULL);
+    recording->counts.excluded_ns += weight_ns;
+}
+
 int task_read_comm(pid_t pid, pid_t tid, char *ret_name, size_t size)
 {
     char path[64];

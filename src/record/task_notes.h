@@ -12,6 +12,8 @@ void task_note_thread(struct recording *recording, pid_t pid, pid_t tid, uint32_
 void task_note_thread_end(struct recording *recording, pid_t pid, pid_t tid, int64_t time_ns);
 void task_note_name(struct recording *recording, pid_t pid, pid_t tid, const char *name, int64_t time_ns);
 void task_note_off_cpu(struct recording *recording, pid_t pid, pid_t tid, const struct sched_span *span, uint64_t *lost);
+/* CPU time that was spent in code which the kernel does not let us sample. */
+void task_note_excluded(struct recording *recording, pid_t pid, pid_t tid, uint16_t cpu, int64_t time_ns, int64_t weight_ns);
 
 int task_read_comm(pid_t pid, pid_t tid, char *ret_name, size_t size);
 void task_read_executable(pid_t pid, char *ret_path, size_t size); /* "" when it cannot be read */

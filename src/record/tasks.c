@@ -18,7 +18,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { SAME_FORK_NS = 1000000 };
+enum {
+    SAME_FORK_NS = 1000000,
+    KEPT_PERIODS = 2, /* of CPU time without a sample are not taken for the kernel's: the next sample may come late */
+};
 
 struct task_table {
     struct recording *recording;
@@ -120,10 +123,21 @@ static struct task_thread *new_thread(struct task_table *table, struct task_proc
     return thread;
 }
 
-static void add_cpu_time(struct task_table *table, const struct task_thread *thread, int64_t time_ns)
+void task_table_note_excluded(struct task_table *table, struct task_thread *thread, int64_t time_ns)
+{
+    struct recording *recording = table->recording;
+    if (table->closed || recording->plan.kernel || !recording->nominal_period_ns)
+        return;
+    int64_t excess_ns = sched_take_excess(&thread->sched, time_ns, KEPT_PERIODS * recording->nominal_period_ns);
+    if (excess_ns > 0)
+        task_note_excluded(recording, thread->pid, thread->tid, thread->sched.cpu, time_ns, excess_ns);
+}
+
+static void add_cpu_time(struct task_table *table, struct task_thread *thread, int64_t time_ns)
 {
     if (table->closed)
         return;
+    task_table_note_excluded(table, thread, time_ns);
     table->recording->counts.cpu_ns += sched_cpu_ns(&thread->sched, time_ns);
     table->recording->counts.unsampled_ns += sched_unsampled_ns(&thread->sched, time_ns);
 }

@@ -54,6 +54,8 @@ void task_table_exit(struct task_table *table, const struct perf_record *record,
 void task_table_comm(struct task_table *table, const struct perf_record *record, int64_t time_ns);
 void task_table_mmap(struct task_table *table, const struct perf_record *record, int64_t time_ns);
 void task_table_switch(struct task_table *table, const struct perf_record *record, int64_t time_ns);
+/* Where the kernel's code is not sampled: notes the CPU time up to now that no user code's sample can stand for. */
+void task_table_note_excluded(struct task_table *table, struct task_thread *thread, int64_t time_ns);
 /* Sideband records were lost: nobody's state is known. Mappings are read anew from /proc by the second, once a round. */
 void task_table_lost(struct task_table *table);
 void task_table_read_mappings(struct task_table *table, int64_t time_ns);

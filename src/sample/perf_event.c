@@ -239,6 +239,18 @@ static void clamp_frequency(struct sampling_plan *plan, const struct log *log)
     plan->frequency_hz = (unsigned)maximum;
 }
 
+/*
+ * Cycles of user code alone do not tell how much time went by in the kernel between two of them. A clock that ticks there too,
+ * and gives a sample only where it may, does: the samples that are missing are the kernel's time.
+ */
+static void prefer_clock(struct sampling_plan *plan)
+{
+    struct sampling_plan clock = *plan;
+    clock.event = SAMPLE_EVENT_CPU_CLOCK;
+    if (!plan->kernel && plan->event == SAMPLE_EVENT_CYCLES && plan->stack != SAMPLING_STACK_LBR && try_plan(&clock) == 0)
+        *plan = clock;
+}
+
 static int make_event(struct sampling_plan *plan, const struct log *log, struct error *err)
 {
     plan->event = SAMPLE_EVENT_CYCLES;
@@ -256,6 +268,7 @@ static int make_event(struct sampling_plan *plan, const struct log *log, struct 
             return refuse(r, err);
         log_info(log, "no hardware cycle counter (%s): sampling by cpu-clock", strerror(-first));
     }
+    prefer_clock(plan);
     if (!plan->kernel)
         log_info(log, "kernel code is not sampled: kernel.perf_event_paranoid is %ld (1 or less, or CAP_PERFMON, would allow it)",
                  perf_sysctl("perf_event_paranoid"));

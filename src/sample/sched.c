@@ -55,6 +55,28 @@ int64_t sched_sample(struct sched_thread *thread, int64_t time_ns, uint16_t cpu)
     return weight > 0 ? weight : -1;
 }
 
+int64_t sched_sample_bounded(struct sched_thread *thread, int64_t time_ns, uint16_t cpu, int64_t period_ns)
+{
+    if (thread->state == SCHED_UNKNOWN) {
+        sched_start(thread, time_ns, cpu);
+        return -1;
+    }
+    int64_t weight = sched_unsampled_ns(thread, time_ns);
+    if (weight > period_ns)
+        weight = period_ns;
+    thread->sampled_ns += weight > 0 ? weight : 0;
+    return weight > 0 ? weight : -1;
+}
+
+int64_t sched_take_excess(struct sched_thread *thread, int64_t time_ns, int64_t kept_ns)
+{
+    int64_t excess = sched_unsampled_ns(thread, time_ns) - kept_ns;
+    if (excess <= 0)
+        return 0;
+    thread->sampled_ns += excess;
+    return excess;
+}
+
 int64_t sched_cpu_ns(const struct sched_thread *thread, int64_t time_ns)
 {
     return thread->cpu_ns + running_ns(thread, time_ns);

@@ -32,6 +32,13 @@ bool sched_in(struct sched_thread *thread, int64_t time_ns, uint16_t cpu, struct
 void sched_forget(struct sched_thread *thread, int64_t time_ns);
 /* The CPU time that a sample taken now stands for: all since the sample before. -1 when it is not known. */
 int64_t sched_sample(struct sched_thread *thread, int64_t time_ns, uint16_t cpu);
+/*
+ * Where some code is excluded from sampling, the clock ticks there too but gives no sample: then a sample stands for one
+ * period, and what is left over was spent in that code. Up to kept_ns of it stays for the samples to come, as each CPU's
+ * clock has its own phase: a thread that moves between them has samples further apart and closer than a period.
+ */
+int64_t sched_sample_bounded(struct sched_thread *thread, int64_t time_ns, uint16_t cpu, int64_t period_ns);
+int64_t sched_take_excess(struct sched_thread *thread, int64_t time_ns, int64_t kept_ns);
 /* CPU time up to now; sched_unsampled is the part of it that no sample stands for. */
 int64_t sched_cpu_ns(const struct sched_thread *thread, int64_t time_ns);
 int64_t sched_unsampled_ns(const struct sched_thread *thread, int64_t time_ns);

@@ -71,8 +71,8 @@ static void explain_levels(struct judge *judge, struct restriction *ret, long le
         ret->state = RESTRICTION_LIMITED;
         ret->found = level == 2 ? "2: user code only"
                                 : judge_text(judge, "%ld, which this kernel takes for 2: user code only", level);
-        ret->cost = "time inside the kernel is not sampled: a program that lives in system calls looks idle, and "
-                    "shares of the rest look too large";
+        ret->cost = "time inside the kernel is measured but not sampled: it is one row, [kernel, not sampled], that names "
+                    "neither the kernel's functions nor who called them";
     } else {
         ret->found = judge_text(judge, "%ld: user and kernel code of your own processes", level);
     }

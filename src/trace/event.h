@@ -154,6 +154,7 @@ enum sample_flags {
     SAMPLE_TRUNCATED = 1,   /* the stack does not reach the thread's root: its outermost frame is not the root */
     SAMPLE_KERNEL = 2,      /* the CPU was in the kernel */
     SAMPLE_NO_STACK = 4,    /* only the address is known */
+    SAMPLE_EXCLUDED = 64,   /* nobody's sample: CPU time in code that could not be sampled; the one frame says so */
 };
 /* Bits 3 to 5 of the flags of a truncated sample say what ended its stack. */
 enum { SAMPLE_CUT_SHIFT = 3, SAMPLE_CUT_MASK = 7 << SAMPLE_CUT_SHIFT };

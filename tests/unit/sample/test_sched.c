@@ -18,6 +18,34 @@ static void test_samples_stand_for_the_cpu_time_between_them(void **state)
     assert_int_equal(sched_unsampled_ns(&thread, 9700), 300);
 }
 
+/* The clock ticked in the kernel forty-nine times, where it may not sample: that is not the user function's time. */
+static void test_with_excluded_code_a_sample_stands_for_a_period_at_most(void **state)
+{
+    struct sched_thread thread = {0};
+    sched_start(&thread, 0, 0);
+    assert_int_equal(sched_sample_bounded(&thread, 1000, 0, 1000), 1000);
+    assert_int_equal(sched_take_excess(&thread, 1000, 2000), 0);
+    assert_int_equal(sched_sample_bounded(&thread, 51000, 0, 1000), 1000);
+    assert_int_equal(sched_take_excess(&thread, 51000, 2000), 47000);
+    assert_int_equal(sched_unsampled_ns(&thread, 51000), 2000); /* waits for samples that come late */
+    assert_int_equal(sched_take_excess(&thread, 51000, 2000), 0);
+}
+
+/* Each CPU's clock has its own phase: samples half a period late and early all count, and nothing is left over. */
+static void test_a_thread_that_moves_between_cpus_loses_nothing(void **state)
+{
+    struct sched_thread thread = {0};
+    int64_t sum = 0;
+    sched_start(&thread, 0, 0);
+    for (int64_t time = 0; time < 20000; time += 2000) {
+        sum += sched_sample_bounded(&thread, time + 1500, 1, 1000);
+        assert_int_equal(sched_take_excess(&thread, time + 1500, 2000), 0);
+        sum += sched_sample_bounded(&thread, time + 2000, 0, 1000);
+        assert_int_equal(sched_take_excess(&thread, time + 2000, 2000), 0);
+    }
+    assert_int_equal(sum, 20000);
+}
+
 static void test_a_span_off_the_cpu_knows_both_cpus_and_why(void **state)
 {
     struct sched_thread thread = {0};
@@ -83,6 +111,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples_stand_for_the_cpu_time_between_them),
+        cmocka_unit_test(test_with_excluded_code_a_sample_stands_for_a_period_at_most),
+        cmocka_unit_test(test_a_thread_that_moves_between_cpus_loses_nothing),
         cmocka_unit_test(test_a_span_off_the_cpu_knows_both_cpus_and_why),
         cmocka_unit_test(test_the_first_switch_in_ends_nothing),
         cmocka_unit_test(test_a_lost_switch_out_adds_no_time),

@@ -143,6 +143,7 @@ static void print_json(const struct summary *summary, size_t count, struct text 
     json_open(&json, NULL, '{');
     json_string(&json, "command", trace_metadata(summary->trace, "command"));
     json_i64(&json, "duration_ns", summary->duration_ns);
+    json_optional(&json, "run_ns", summary->run_ns);
     json_optional(&json, "exit_status", summary->exit_status);
     json_optional(&json, "overhead_ns", summary->overhead_ns);
     json_optional(&json, "start_realtime_ns", summary->start_realtime_ns);

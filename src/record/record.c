@@ -121,19 +121,33 @@ static void run_loop(struct recorder *recorder, struct record_loop *loop)
     record_loop_run(loop);
 }
 
+/* What part of the run was recorded, on the trace's axis, where it was not all; and for how long, of a process attached to. */
+static void note_window(struct recorder *recorder, const struct record_loop *loop)
+{
+    const struct record_options *options = recorder->options;
+    struct recording *recording = &recorder->recording;
+    int64_t now_ns = clock_raw_ns(), start_ns = session_start_raw_ns(recorder->session);
+    int64_t end_ns = now_ns < loop->end_ns ? now_ns : loop->end_ns;
+    int64_t begin_ns = loop->begin_ns < end_ns ? loop->begin_ns : end_ns; /* it may have ended during --delay */
+    if (!loop->child) /* it may have done nothing at all, and goes on */
+        recording_put_metadata(recording, "recording.duration_ns", "%" PRId64, end_ns - begin_ns);
+    if (!options->delay_ns && !options->duration_ns)
+        return;
+    if (options->delay_ns) /* else with the program */
+        recording_put_metadata(recording, "recording.begin_ns", "%" PRId64, begin_ns - start_ns);
+    recording_put_metadata(recording, "recording.end_ns", "%" PRId64, end_ns - start_ns);
+}
+
 /* The last round, the ledger, our own cost; then the session's end. */
 static int finish_recording(struct recorder *recorder, const struct record_loop *loop, struct record_result *result,
                             struct error *err)
 {
     struct recording *recording = &recorder->recording;
+    note_window(recorder, loop);
     if (recorder->sampler)
         sampler_end(recorder->sampler, loop->pid, loop->child ? loop->wait_status : -1, session_directory_fd(recorder->session));
     else
         record_timers_end(recording, recorder->options, recorder->use_timers, loop->pid, loop->wait_status);
-    if (!loop->child) { /* what was attached to may have done nothing at all, and goes on */
-        int64_t now_ns = clock_raw_ns(), end_ns = now_ns < loop->end_ns ? now_ns : loop->end_ns;
-        recording_put_metadata(recording, "recording.duration_ns", "%" PRId64, end_ns > loop->begin_ns ? end_ns - loop->begin_ns : 0);
-    }
     overhead_report(recording, recorder->sampler != NULL, clock_process_cpu_ns() - recorder->cpu_begin_ns);
     int r = session_finish(recorder->session, err);
     if (r < 0)

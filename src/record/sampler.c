@@ -377,10 +377,11 @@ int sampler_end(struct sampler *sampler, pid_t pid, int wait_status, int directo
 {
     struct recording *recording = sampler->recording;
     event_set_disable(sampler->events);
+    int64_t now_ns = clock_raw_ns(); /* the end, before the unwinding that is left */
     int r = event_set_read(sampler->events, handle_record, sampler);
     apply_ready(sampler, INT64_MAX);
     wait_for_unwinding(sampler);
-    int64_t now_ns = clock_raw_ns();
+    watch_window(sampler, now_ns); /* with events off no record may have told that it closed */
     task_table_end(sampler->tasks, now_ns);
     if (wait_status != -1)
         task_table_put_exit(sampler->tasks, pid, wait_status, sampler->exit_ns ? sampler->exit_ns : now_ns);

@@ -345,6 +345,23 @@ void task_table_mmap(struct task_table *table, const struct perf_record *record,
     module_log_map(table->modules, table->recording, process->map, process->pid, &mapping);
 }
 
+/* Only what lies in the recording's window. */
+static void note_off_cpu(struct task_table *table, const struct task_thread *thread, const struct sched_span *span)
+{
+    const struct recording *recording = table->recording;
+    struct sched_span inside = *span;
+    if (inside.begin_ns < recording->window_begin_ns)
+        inside.begin_ns = recording->window_begin_ns;
+    if (inside.end_ns > recording->window_end_ns)
+        inside.end_ns = recording->window_end_ns;
+    if (inside.end_ns < inside.begin_ns)
+        return;
+    uint64_t failed = 0;
+    table->recording->counts.switches_seen++;
+    task_note_off_cpu(table->recording, thread->pid, thread->tid, &inside, &failed);
+    table->recording->counts.switches_kept += !failed;
+}
+
 void task_table_switch(struct task_table *table, const struct perf_record *record, int64_t time_ns)
 {
     struct task_thread *thread = find_thread(table, (pid_t)record->tid);
@@ -362,15 +379,8 @@ void task_table_switch(struct task_table *table, const struct perf_record *recor
         return;
     }
     struct sched_span span;
-    if (!sched_in(&thread->sched, time_ns, (uint16_t)record->cpu, &span))
-        return;
-    struct recording_counts *counts = &table->recording->counts;
-    if (span.end_ns < table->recording->window_begin_ns || span.begin_ns > table->recording->window_end_ns)
-        return;
-    counts->switches_seen++;
-    uint64_t failed = 0;
-    task_note_off_cpu(table->recording, thread->pid, thread->tid, &span, &failed);
-    counts->switches_kept += !failed;
+    if (sched_in(&thread->sched, time_ns, (uint16_t)record->cpu, &span))
+        note_off_cpu(table, thread, &span);
 }
 
 static void read_mappings_again(struct task_table *table, struct task_process *process, int64_t time_ns)
@@ -403,13 +413,8 @@ static void end_waiting(struct task_table *table, struct task_thread *thread, in
 {
     struct sched_thread copy = thread->sched;
     struct sched_span span;
-    uint64_t failed = 0;
-    if (copy.state != SCHED_OFF_CPU || !sched_in(&copy, time_ns, copy.cpu, &span) ||
-        span.begin_ns > table->recording->window_end_ns)
-        return;
-    table->recording->counts.switches_seen++;
-    task_note_off_cpu(table->recording, thread->pid, thread->tid, &span, &failed);
-    table->recording->counts.switches_kept += !failed;
+    if (copy.state == SCHED_OFF_CPU && sched_in(&copy, time_ns, copy.cpu, &span))
+        note_off_cpu(table, thread, &span);
 }
 
 void task_table_end(struct task_table *table, int64_t time_ns)

@@ -271,6 +271,25 @@ static int on_process_start(struct merge *merge, const struct merge_stream *stre
     return 0;
 }
 
+/* The main thread's life begins with its program, not while it waits for our word to start it. */
+static void begin_lane(struct life *life, const struct image *image, int32_t pid, int64_t time_ns)
+{
+    struct lane *lane = lane_find(life, lane_key((process_id){image->process}, pid, TRACK_KIND_THREAD), time_ns);
+    if (!lane)
+        return;
+    lane->start_ns = time_ns;
+    trace_builder_track(life->merge->builder, (track_id){lane->track})->start_ns = time_ns;
+}
+
+/* What the main thread does from its exec on is another program's: its lane in the old one ends. */
+static void end_lane(struct life *life, const struct image *image, int32_t pid, int64_t time_ns)
+{
+    struct lane *lane = lane_find(life, lane_key((process_id){image->process}, pid, TRACK_KIND_THREAD), time_ns);
+    struct trace_track *track = lane ? trace_builder_track(life->merge->builder, (track_id){lane->track}) : NULL;
+    if (track && track->end_ns == TIME_UNKNOWN)
+        track->end_ns = time_ns;
+}
+
 static int on_process_exec(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
     struct life *life = life_of(merge);
@@ -281,6 +300,8 @@ static int on_process_exec(struct merge *merge, const struct merge_stream *strea
     if (old && !old->executed && ((old->flags & WIRE_PROCESS_ROOT) || (record->flags & WIRE_PROCESS_ATTACHED))) {
         /* Before its first exec the root was us, waiting to become the target: no image of its own. And a process that was
          * attached to is only told here what it runs. */
+        if (old->flags & WIRE_PROCESS_ROOT)
+            begin_lane(life, old, record->pid, time_ns);
         old->executed = true;
         old->start_ns = time_ns;
         index = (uint32_t)(old - life->images);
@@ -291,6 +312,7 @@ static int on_process_exec(struct merge *merge, const struct merge_stream *strea
         if (old) {
             struct trace_process *process = process_of(life, old);
             process->end_ns = time_ns;
+            end_lane(life, old, record->pid, time_ns);
             parent = process->parent;
             fresh.generation = old->generation + 1;
         }
@@ -507,6 +529,21 @@ process_id merge_stream_process(struct merge *merge, const struct merge_stream *
     return stream->process ? stream->process->process : PROCESS_NONE;
 }
 
+/* A scheduler's lane is called as its thread, whose names have all been seen by now. */
+static int life_finish(struct merge *merge, void *state, struct error *err)
+{
+    struct life *life = state;
+    for (size_t i = 0; i < life->lane_count; i++) {
+        struct trace_track *track = trace_builder_track(merge->builder, (track_id){life->lanes[i].track});
+        if (track->kind != TRACK_KIND_SCHED)
+            continue;
+        const struct lane *thread = lane_find(life, lane_key(track->process, track->tid, TRACK_KIND_THREAD), life->lanes[i].start_ns);
+        if (thread)
+            track->name = trace_builder_track(merge->builder, (track_id){thread->track})->name;
+    }
+    return 0;
+}
+
 static const struct merge_handler handlers[] = {
     {WIRE_CALIBRATION, MERGE_LIFE, on_calibration},
     {WIRE_PROCESS_START, MERGE_LIFE, on_process_start},
@@ -527,22 +564,7 @@ static const struct merge_handler handlers[] = {
 const struct merge_part merge_part_life = {
     .name = "life",
     .create = life_create,
+    .finish = life_finish,
     .destroy = life_destroy,
     .handlers = handlers,
 };
-/* A scheduler's lane is called as its thread, whose names have all been seen by now. */
-static int life_finish(struct merge *merge, void *state, struct error *err)
-{
-    struct life *life = state;
-    for (size_t i = 0; i < life->lane_count; i++) {
-        struct trace_track *track = trace_builder_track(merge->builder, (track_id){life->lanes[i].track});
-        if (track->kind != TRACK_KIND_SCHED)
-            continue;
-        const struct lane *thread = lane_find(life, lane_key(track->process, track->tid, TRACK_KIND_THREAD), life->lanes[i].start_ns);
-        if (thread)
-            track->name = trace_builder_track(merge->builder, (track_id){thread->track})->name;
-    }
-    return 0;
-}
-
-    .finish = life_finish,

@@ -243,8 +243,11 @@ int options_parse(const struct option_spec *specs, void *values, int argc, char 
         if (argument[0] != '-' || !argument[1])
             continue; /* "-" is an operand: standard input or output */
         int result = argument[1] == '-' ? parse_long(&parser, argument) : parse_short(&parser, argument);
-        if (result < 0)
+        if (result < 0) {
+            *ret_operand = operand;
+            *ret_separator = first;
             return result;
+        }
         if (first > operand)
             move_to(argv, operand, first, parser.next, spare);
         operand += parser.next - first;

@@ -31,7 +31,9 @@ struct option_list {
 };
 
 /* What completion may offer for the value. */
-enum option_hint { HINT_NONE, HINT_FILE, HINT_DIRECTORY, HINT_TRACE, HINT_BACKENDS, HINT_FORMATS };
+enum option_hint {
+    HINT_NONE, HINT_FILE, HINT_DIRECTORY, HINT_TRACE, HINT_BACKENDS, HINT_FORMATS, HINT_PROCESS, HINT_SESSION
+};
 
 struct option_spec {
     char short_name;           /* 0 = none */
@@ -39,7 +41,7 @@ struct option_spec {
     enum option_kind kind;
     size_t offset;             /* of the field in the command's options struct */
     const char *value_name;    /* shown in help: "FILE" */
-    const char *choices;       /* OPTION_CHOICE: "text|csv|json" */
+    const char *choices;       /* OPTION_CHOICE: "text|csv|json", all there are; others: what completion offers */
     enum option_hint hint;
     const char *help;          /* one sentence, no full stop; the default in brackets at its end */
     uint64_t minimum, maximum; /* OPTION_U64/SIZE/DURATION: inclusive; maximum 0 = no limit */
@@ -50,7 +52,8 @@ struct option_spec {
  * Parses argv[1..]; fills fields of `values`; *ret_separator is the index of "--" or argc. Options and operands may mix
  * before "--": operands are moved behind options in order (argv is permuted; strings are not copied), so that they are
  * argv[*ret_operand .. *ret_separator); with none both are equal. -EINVAL with a text that names the option and a near
- * match for a mistyped one.
+ * match for a mistyped one; then the operands seen so far are argv[*ret_operand .. *ret_separator), and the option that
+ * is wrong, or what is left of it, follows.
  */
 int options_parse(const struct option_spec *specs, void *values, int argc, char **argv, int *ret_operand,
                   int *ret_separator, struct error *err);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define WIDEST_LEFT_COLUMN 30u
+#define NARROWEST_RIGHT_COLUMN 20u
+#define INDENT_BELOW 10u /* of help that stands below its option, for want of width */
 
 static void add_left(const struct option_spec *spec, struct text *out)
 {
@@ -67,8 +69,8 @@ void options_help(const struct option_spec *specs, unsigned width, struct text *
     }
     if (!indent)
         indent = WIDEST_LEFT_COLUMN;
-    if (width < indent + 20)
-        width = indent + 20;
+    if (width < indent + NARROWEST_RIGHT_COLUMN)
+        indent = INDENT_BELOW;
     for (const struct option_spec *spec = specs; spec->long_name; spec++) {
         unsigned left = left_width(spec);
         add_left(spec, out);

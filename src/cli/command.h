@@ -67,13 +67,15 @@ struct command {
     bool takes_target;                      /* "-- COMMAND..." */
     bool hidden;                            /* not listed in help and completion */
     int failed_status;                      /* exit status of a failure; 0 = EXIT_FAILED and EXIT_USAGE */
+    /* Looks at values and operands before anything is done: what it refuses is wrong usage. NULL = nothing to look at. */
+    int (*check)(const void *values, const struct invocation *invocation, struct error *err);
     /* Returns the exit status, or -errno with err set: the dispatcher prints it. */
     int (*run)(const void *values, const struct invocation *invocation, struct error *err);
 };
 
 extern const struct command *const commands[]; /* NULL-terminated, in the order of help */
 const struct command *command_find(const char *name);
-/* The command whose name is nearest to a mistyped one; NULL if none is near. */
+/* The command that a name of other profilers stands for, or whose name is nearest to a mistyped one; NULL if none is. */
 const struct command *command_nearest(const char *name);
 
 #endif

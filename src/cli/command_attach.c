@@ -21,6 +21,7 @@ static const struct option_spec options[] = {
      .kind = OPTION_U64,
      .offset = offsetof(struct attach_values, pid),
      .value_name = "PID",
+     .hint = HINT_PROCESS,
      .help = "the process; its threads and children are followed",
      .minimum = 1,
      .maximum = 4194304},
@@ -51,6 +52,15 @@ static int process_name(pid_t pid, char *name, size_t size, struct error *err)
     return 0;
 }
 
+static int check(const void *values, const struct invocation *invocation, struct error *err)
+{
+    const struct attach_values *attach_values = values;
+    (void)invocation;
+    if (!attach_values->pid)
+        return error_set(err, -EINVAL, "which process? hprofiler attach -p PID");
+    return recording_check(&attach_values->recording, err);
+}
+
 static int attach(const void *values, const struct invocation *invocation, struct error *err)
 {
     const struct attach_values *attach_values = values;
@@ -60,8 +70,6 @@ static int attach(const void *values, const struct invocation *invocation, struc
     struct record_result result = {.wait_status = -1};
     struct output_file file;
     char name[256];
-    if (!pid)
-        return error_set(err, -EINVAL, "which process? hprofiler attach -p PID");
     int code = process_name(pid, name, sizeof name, err);
     if (code == 0)
         code = recording_fill_options(recording, invocation->log, &record, err);
@@ -95,5 +103,6 @@ const struct command command_attach = {
     .values_size = sizeof(struct attach_values),
     .preset = recording_preset,
     .operand_names = no_operands,
+    .check = check,
     .run = attach,
 };

@@ -35,6 +35,14 @@ static int no_such_command(const char *name, struct error *err)
                      near ? "'?" : "");
 }
 
+static int check_help(const void *values, const struct invocation *invocation, struct error *err)
+{
+    (void)values;
+    if (!invocation->operand_count || command_find(invocation->operands[0]))
+        return 0;
+    return no_such_command(invocation->operands[0], err);
+}
+
 static int run_help(const void *values, const struct invocation *invocation, struct error *err)
 {
     const struct help_values *help = values;
@@ -44,10 +52,7 @@ static int run_help(const void *values, const struct invocation *invocation, str
     } else if (!invocation->operand_count) {
         help_program(&invocation->look, &text);
     } else {
-        const struct command *command = command_find(invocation->operands[0]);
-        if (!command)
-            return no_such_command(invocation->operands[0], err);
-        help_command(command, &invocation->look, &text);
+        help_command(command_find(invocation->operands[0]), &invocation->look, &text);
     }
     return output_text(invocation->out, &text, err);
 }
@@ -64,6 +69,7 @@ const struct command command_help = {
     .values_size = sizeof(struct help_values),
     .maximum_operands = 1,
     .operand_names = command_operand,
+    .check = check_help,
     .run = run_help,
 };
 
@@ -72,21 +78,34 @@ const struct command command_help = {
 
 static const struct option_spec only_help[] = {OPTION_HELP, OPTION_END};
 
+typedef void (*completion_writer)(struct text *out);
+
+static completion_writer writer_for(const char *shell)
+{
+    static const struct {
+        const char *shell;
+        completion_writer write;
+    } shells[] = {{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        if (strcmp(shell, shells[i].shell) == 0)
+            return shells[i].write;
+    return NULL;
+}
+
+static int check_completion(const void *values, const struct invocation *invocation, struct error *err)
+{
+    (void)values;
+    const char *shell = invocation->operands[0];
+    return writer_for(shell) ? 0
+                             : error_set(err, -EINVAL, "no completion for '%s': there are bash, zsh and fish", shell);
+}
+
 static int run_completion(const void *values, const struct invocation *invocation, struct error *err)
 {
     (void)values;
-    static const struct {
-        const char *shell;
-        void (*write)(struct text *out);
-    } shells[] = {{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
     struct text text = TEXT_INIT;
-    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
-        if (strcmp(invocation->operands[0], shells[i].shell) == 0) {
-            shells[i].write(&text);
-            return output_text(invocation->out, &text, err);
-        }
-    }
-    return error_set(err, -EINVAL, "no completion for '%s': there are bash, zsh and fish", invocation->operands[0]);
+    writer_for(invocation->operands[0])(&text);
+    return output_text(invocation->out, &text, err);
 }
 
 static const char *const shell_operand[] = {"SHELL", NULL};
@@ -106,6 +125,7 @@ const struct command command_completion = {
     .maximum_operands = 1,
     .operand_names = shell_operand,
     .operand_choices = "bash|zsh|fish",
+    .check = check_completion,
     .run = run_completion,
 };
 

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 struct recover_values {
@@ -66,6 +67,12 @@ static int list_text(const struct session_info *sessions, size_t count, const st
         table_cell(table, sessions[i].path);
     }
     table_draw(table, look, 0, out);
+    for (size_t i = 0; i < count; i++) {
+        if (sessions[i].live)
+            continue;
+        text_addf(out, "\nTo make a trace of an interrupted one: hprofiler recover %s\n", sessions[i].path);
+        break;
+    }
     return 0;
 }
 
@@ -114,10 +121,24 @@ static int list(const char *parent, const struct invocation *invocation, struct 
     else if (invocation->format == OUTPUT_CSV)
         list_csv(sessions, count, &text);
     else if (!count)
-        text_add_string(&text, "No sessions were left: nothing is to be recovered.\n");
+        text_add_string(&text, "No sessions were left: there is nothing to recover.\n");
     else
         text.failed |= list_text(sessions, count, &invocation->look, &text) < 0;
     return output_text(invocation->out, &text, err);
+}
+
+static int check_session(const char *directory, struct error *err)
+{
+    char header[PATH_MAX];
+    struct stat info;
+    if (stat(directory, &info) < 0)
+        return error_set_errno(err, -errno, "cannot open session '%s'", directory);
+    if (!S_ISDIR(info.st_mode))
+        return error_set(err, -ENOTDIR, "'%s' is not a session directory: `hprofiler summary` opens a trace", directory);
+    if (snprintf(header, sizeof header, "%s/session", directory) < (int)sizeof header && stat(header, &info) < 0 &&
+        errno == ENOENT)
+        return error_set(err, -EINVAL, "'%s' is not a session directory (its header is missing)", directory);
+    return 0;
 }
 
 /* A session whose recorder still runs would be taken from under it. */
@@ -140,6 +161,12 @@ static int check_live(const char *directory, struct error *err)
     return 0;
 }
 
+static int check(const void *values, const struct invocation *invocation, struct error *err)
+{
+    (void)invocation;
+    return recording_check(values, err);
+}
+
 static int recover(const void *values, const struct invocation *invocation, struct error *err)
 {
     const struct recover_values *recover_values = values;
@@ -148,7 +175,9 @@ static int recover(const void *values, const struct invocation *invocation, stru
     if (!invocation->operand_count)
         return list(recording->session_parent, invocation, err);
     const char *directory = invocation->operands[0];
-    int code = check_live(directory, err);
+    int code = check_session(directory, err);
+    if (code == 0)
+        code = check_live(directory, err);
     if (code == 0 && recording->output)
         code = output_file_prepare(recording->output, "", &file, err);
     if (code < 0)
@@ -181,6 +210,7 @@ const struct command command_recover = {
     .preset = recording_preset,
     .maximum_operands = 1,
     .operand_names = operands,
-    .operand_hint = HINT_DIRECTORY,
+    .operand_hint = HINT_SESSION,
+    .check = check,
     .run = recover,
 };

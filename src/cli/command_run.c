@@ -3,11 +3,15 @@
 #include "commands.h"
 #include "recording.h"
 
+#include "base/cleanup.h"
 #include "formats/format.h"
 #include "system/backends.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 struct run_values {
@@ -45,13 +49,36 @@ static void preset(void *values)
     run->ui = -1;
 }
 
+/* Why a backend that was asked for by name can't trace here: in the words of `backends`. */
+static int check_available(const struct backend_info *info, struct error *err)
+{
+    struct backend_list list;
+    CLEANUP(freep) struct machine *machine = malloc(sizeof *machine);
+    if (!machine)
+        return error_set(err, -ENOMEM, "out of memory");
+    machine_read("", NULL, machine);
+    int result = backends_detect(machine, &list);
+    if (result < 0)
+        return error_set_errno(err, result, "cannot look for backends");
+    for (size_t i = 0; i < list.count; i++) {
+        const struct backend_status *status = &list.items[i];
+        if (status->info == info && !status->available)
+            result = error_set(err, -ENOTSUP, "backend '%s' is not available: %s%s%s; nothing was run", info->name,
+                               *status->reason ? status->reason : "no reason is known", *status->remedy ? "; " : "",
+                               status->remedy);
+    }
+    backend_list_finish(&list);
+    return result;
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Names are checked here, so that a typing error is found before anything starts. */
+/* Names are checked here, so that a typing error is found before anything starts, and that no empty trace stands for a
+ * backend that isn't there. The recorder judges `cpu` itself: it has several ways, and says which it takes. */
 static int check_backends(const char *list, struct error *err)
 {
     for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
@@ -61,14 +88,37 @@ static int check_backends(const char *list, struct error *err)
             length = sizeof name - 1;
         memcpy(name, at, length);
         name[length] = '\0';
-        if (strcmp(name, "auto") != 0 && !backend_find(name))
+        const struct backend_info *info = length ? backend_find(name) : NULL;
+        if (strcmp(name, "auto") == 0)
+            continue;
+        if (!info)
             return error_set(err, -EINVAL, "there is no backend '%s': `hprofiler backends` lists them", name);
+        int result = strcmp(info->name, "cpu") == 0 ? 0 : check_available(info, err);
+        if (result < 0)
+            return result;
     }
     return *list ? 0 : error_set(err, -EINVAL, "--backend needs at least one name, or auto");
 }
 
+/* A folder of PATH that may not be looked into refuses, too: as to shells, that does not make a program found. */
+static bool found_in_path(const char *program)
+{
+    const char *path = getenv("PATH");
+    for (const char *at = path ? path : ""; *at; at += strcspn(at, ":"), at += *at == ':') {
+        char candidate[4096];
+        struct stat info;
+        int length = (int)strcspn(at, ":");
+        if (snprintf(candidate, sizeof candidate, "%.*s/%s", length, at, program) < (int)sizeof candidate &&
+            stat(length ? candidate : program, &info) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int cannot_run(const char *program, int reason, struct error *err)
 {
+    if (reason == EACCES && !strchr(program, '/') && !found_in_path(program))
+        reason = ENOENT;
     bool missing = reason == ENOENT || reason == ENOTDIR;
     error_set(err, -reason, "cannot run '%s': %s%s", program, strerror(reason),
               missing            ? "; is it in PATH, or ./ missing in front?"
@@ -84,6 +134,14 @@ static int exit_status(int wait_status)
     return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : EXIT_PROFILER_FAILED;
 }
 
+static int check(const void *values, const struct invocation *invocation, struct error *err)
+{
+    const struct run_values *run_values = values;
+    (void)invocation;
+    int result = check_backends(run_values->backends, err);
+    return result < 0 ? result : recording_check(&run_values->recording, err);
+}
+
 static int run(const void *values, const struct invocation *invocation, struct error *err)
 {
     const struct run_values *run_values = values;
@@ -91,9 +149,7 @@ static int run(const void *values, const struct invocation *invocation, struct e
     struct record_options record;
     struct record_result result = {.wait_status = -1};
     struct output_file file;
-    int code = check_backends(run_values->backends, err);
-    if (code == 0)
-        code = recording_fill_options(recording, invocation->log, &record, err);
+    int code = recording_fill_options(recording, invocation->log, &record, err);
     if (code == 0)
         code = output_file_prepare(recording->output, base_name(invocation->target[0]), &file, err);
     if (code < 0)
@@ -142,7 +198,7 @@ const struct command command_run = {
         "summary printed. Options stand before \"--\".\n\n"
         "The target's stdin, stdout, stderr, working directory and exit status are its own. Ctrl-C reaches it once; "
         "what was recorded by "
-        "then is kept. The summary goes to stdout behind what the target printed there: in a pipeline give "
+        "then is kept. The summary goes to stdout after what the target printed there: in a pipeline give "
         "--no-summary.\n\n"
         "Sampling uses hardware cycles where the machine has them, else the kernel's cpu-clock, else timers in the "
         "target; each step down "
@@ -159,5 +215,6 @@ const struct command command_run = {
     .operand_names = no_operands,
     .takes_target = true,
     .failed_status = EXIT_PROFILER_FAILED,
+    .check = check,
     .run = run,
 };

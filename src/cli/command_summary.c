@@ -23,7 +23,7 @@ struct summary_values {
          .kind = OPTION_STRING,                                                                                        \
          .offset = offsetof(struct summary_values, where),                                                             \
          .value_name = "FILTER",                                                                                       \
-         .help = "only what matches: key=glob terms joined by commas, e.g. thread=worker*,name=solve*"},               \
+         .help = "only what matches: key=glob terms joined by commas, e.g. 'thread=worker*,name=solve*'"},               \
         OPTION_FORMAT, OPTION_HELP, OPTION_END
 
 static const struct option_spec options[] = {SUMMARY_OPTIONS};
@@ -31,6 +31,14 @@ static const struct option_spec options[] = {SUMMARY_OPTIONS};
 static void preset(void *values)
 {
     ((struct summary_values *)values)->top = SUMMARY_TOP_DEFAULT;
+}
+
+static int check(const void *values, const struct invocation *invocation, struct error *err)
+{
+    const struct summary_values *summary_values = values;
+    CLEANUP(trace_filter_destroyp) struct trace_filter *filter = NULL;
+    (void)invocation;
+    return trace_filter_compile(summary_values->where, &filter, err);
 }
 
 static int run(const void *values, const struct invocation *invocation, struct error *err)
@@ -69,7 +77,7 @@ const struct command command_summary = {
                    "programs: times are integer "
                    "nanoseconds, what is not known is null or empty. csv lists the functions.",
     .examples = "hprofiler summary app.hprofiler.json --top 30\n    more functions\n"
-                "hprofiler summary app.hpt --where thread=worker*\n    some threads only\n"
+                "hprofiler summary app.hpt --where 'thread=worker*'\n    some threads only\n"
                 "hprofiler summary app.hpt --format json | jq -r '.functions[0].name'\n    the hottest function, for a "
                 "program\n",
     .details = details,
@@ -80,6 +88,7 @@ const struct command command_summary = {
     .maximum_operands = 1,
     .operand_names = operands,
     .operand_hint = HINT_TRACE,
+    .check = check,
     .run = run,
 };
 
@@ -99,5 +108,6 @@ const struct command command_view = {
     .maximum_operands = 1,
     .operand_names = operands,
     .operand_hint = HINT_TRACE,
+    .check = check,
     .run = run,
 };

@@ -53,8 +53,21 @@ static unsigned distance(const char *left, const char *right)
     return row[right_length];
 }
 
+/* What other profilers call it. */
+static const struct {
+    const char *name, *command;
+} synonyms[] = {
+    {"record", "run"},      {"profile", "run"},    {"trace", "run"},    {"exec", "run"},    {"start", "run"},
+    {"report", "summary"},  {"stat", "summary"},   {"stats", "summary"}, {"top", "summary"}, {"show", "view"},
+    {"open", "view"},       {"convert", "export"}, {"script", "export"}, {"dump", "export"}, {"sql", "query"},
+    {"check", "doctor"},    {"info", "doctor"},    {"list", "backends"},
+};
+
 const struct command *command_nearest(const char *name)
 {
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        if (strcmp(synonyms[i].name, name) == 0)
+            return command_find(synonyms[i].command);
     const struct command *best = NULL;
     unsigned best_distance = strlen(name) <= 3 ? 2 : 3;
     for (size_t i = 0; commands[i]; i++) {

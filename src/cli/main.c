@@ -38,19 +38,29 @@ static int usage_status(const struct command *command)
     return command->failed_status ? command->failed_status : EXIT_USAGE;
 }
 
+/* The program's own options would be taken for ours: shows the whole line as it should be. */
+static int separator_is_missing(const struct command *command, int count, char **words, struct error *err)
+{
+    char line[300] = "";
+    size_t used = 0;
+    for (int i = 0; i < count && used < sizeof line; i++)
+        used += (size_t)snprintf(line + used, sizeof line - used, " %s", words[i]);
+    return error_set(err, -EINVAL, "put -- before the command: hprofiler %s --%s%s", command->name, line,
+                     used < sizeof line ? "" : "...");
+}
+
 static int check_operands(const struct command *command, const struct invocation *invocation, struct error *err)
 {
     int count = invocation->operand_count;
+    if (command->takes_target && !invocation->target && count)
+        return separator_is_missing(command, count, invocation->operands, err);
     if (command->takes_target && !invocation->target)
-        return error_set(err, -EINVAL,
-                         count ? "the program to profile stands behind \"--\": hprofiler %s -- %s ..."
-                               : "no program is given: hprofiler %s -- PROGRAM [ARGUMENTS]%.0s",
-                         command->name, count ? invocation->operands[0] : "");
+        return error_set(err, -EINVAL, "no program is given: hprofiler %s -- PROGRAM [ARGUMENTS]", command->name);
     if (command->takes_target && !invocation->target[0])
-        return error_set(err, -EINVAL, "no program is given behind \"--\": hprofiler %s -- PROGRAM [ARGUMENTS]",
+        return error_set(err, -EINVAL, "no program is given after \"--\": hprofiler %s -- PROGRAM [ARGUMENTS]",
                          command->name);
     if (invocation->target && !command->takes_target)
-        return error_set(err, -EINVAL, "takes no program behind \"--\": hprofiler %s %s", command->name,
+        return error_set(err, -EINVAL, "takes no program after \"--\": hprofiler %s %s", command->name,
                          command->usage);
     if (count < command->minimum_operands)
         return error_set(err, -EINVAL, "%s is missing: hprofiler %s %s", command->operand_names[count], command->name,
@@ -82,6 +92,8 @@ static int run_command(const struct command *command, const struct common_values
         status = output_text(invocation->out, &text, &err);
     } else {
         status = check_operands(command, invocation, &err);
+        if (status == 0 && command->check)
+            status = command->check(values, invocation, &err);
         if (status < 0)
             status = print_error(command, &err, usage_status(command));
         else
@@ -95,6 +107,14 @@ static int run_command(const struct command *command, const struct common_values
     return status;
 }
 
+static int separator_index(int argc, char **argv)
+{
+    int index = 0;
+    while (index < argc && strcmp(argv[index], "--") != 0)
+        index++;
+    return index;
+}
+
 static int dispatch(const struct command *command, int argc, char **argv)
 {
     struct error err = ERROR_INIT;
@@ -106,8 +126,11 @@ static int dispatch(const struct command *command, int argc, char **argv)
     }
     if (command->preset)
         command->preset(values);
-    if (options_parse(command->options, values, argc, argv, &operand, &separator, &err) < 0)
+    if (options_parse(command->options, values, argc, argv, &operand, &separator, &err) < 0) {
+        if (command->takes_target && operand < separator)
+            separator_is_missing(command, separator_index(argc, argv) - operand, argv + operand, &err);
         return print_error(command, &err, usage_status(command));
+    }
     struct invocation invocation = {
         .command = command,
         .operand_count = separator - operand,

@@ -96,9 +96,19 @@ static int try_directory(const char *path)
     return 0;
 }
 
+int recording_check(const struct recording_values *values, struct error *err)
+{
+    struct record_options ignored = {0};
+    const struct trace_format *format = values->output ? trace_format_for_path(values->output) : NULL;
+    if (values->output && (!format || !format->write))
+        return unknown_ending(values->output, err);
+    return parse_callgraph(values->callgraph, &ignored, err);
+}
+
 int output_file_prepare(const char *output, const char *name, struct output_file *ret_file, struct error *err)
 {
     struct stat info;
+    ret_file->named = output != NULL;
     int length = output ? snprintf(ret_file->path, sizeof ret_file->path, "%s", output)
                         : snprintf(ret_file->path, sizeof ret_file->path, "%s.hprofiler.json", name);
     if (length < 0 || (size_t)length >= sizeof ret_file->path)
@@ -155,8 +165,43 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Nobody asked for the default name: the trace of an earlier run that has it must not be lost. */
+static int put_aside(const char *path, const char *old_path, bool *ret_moved, struct error *err)
+{
+    struct stat info;
+    *ret_moved = false;
+    if (lstat(path, &info) < 0 || !(S_ISREG(info.st_mode) || S_ISLNK(info.st_mode)))
+        return 0;
+    if (rename(path, old_path) < 0)
+        return error_set_errno(err, -errno, "the earlier trace '%s' can't be kept as '%s'", path, old_path);
+    *ret_moved = true;
+    return 0;
+}
+
+/* `note`: what became of the file that was there before; "" if there was none. */
+static int write_file(const struct trace *trace, const struct output_file *file, const struct invocation *invocation,
+                      struct text *note, struct error *err)
+{
+    struct format_write_options write_options = {.progress = invocation->progress, .log = invocation->log};
+    char old_path[sizeof file->path + 8];
+    struct stat info;
+    bool moved = false;
+    snprintf(old_path, sizeof old_path, "%s.old", file->path);
+    if (file->named && stat(file->path, &info) == 0 && S_ISREG(info.st_mode))
+        text_add_string(note, " (replaced)");
+    int result = file->named ? 0 : put_aside(file->path, old_path, &moved, err);
+    if (result == 0)
+        result = file->format->write(trace, &write_options, file->path, err);
+    if (result < 0 && moved && rename(old_path, file->path) < 0)
+        log_warning(invocation->log, "the earlier trace is now %s", old_path);
+    if (moved)
+        text_addf(note, "; the earlier one is now %s", old_path);
+    return result;
+}
+
 static int write_trace(const struct trace *trace, const struct finish_options *options,
-                       const struct invocation *invocation, struct output_file *file, struct error *err)
+                       const struct invocation *invocation, struct output_file *file, struct text *note,
+                       struct error *err)
 {
     if (options->file) {
         *file = *options->file;
@@ -168,8 +213,7 @@ static int write_trace(const struct trace *trace, const struct finish_options *o
         if (result < 0)
             return result;
     }
-    struct format_write_options write_options = {.progress = invocation->progress, .log = invocation->log};
-    return file->format->write(trace, &write_options, file->path, err);
+    return write_file(trace, file, invocation, note, err);
 }
 
 /* To `recover` itself nothing more is to be advised. */
@@ -184,19 +228,10 @@ static int keep_session(const char *directory, bool recovering, struct error *er
                      directory);
 }
 
-int recording_finish(const struct finish_options *options, const struct invocation *invocation, struct error *err)
+/* The session has become a trace: says so, and removes it. */
+static void leave(const struct finish_options *options, const char *path, const struct text *note,
+                  const struct invocation *invocation)
 {
-    CLEANUP(trace_unrefp) struct trace *trace = NULL;
-    struct output_file file;
-    struct merge_options merge = {.keep_session = true, .progress = invocation->progress, .log = invocation->log};
-    catch_interrupts(options->session_directory, true);
-    int result = session_merge(options->session_directory, &merge, &trace, err);
-    if (result == 0)
-        result = write_trace(trace, options, invocation, &file, err);
-    if (result < 0) {
-        catch_interrupts(options->session_directory, false);
-        return keep_session(options->session_directory, options->recovering, err);
-    }
     output_progress_clear();
     if (!options->keep_session) {
         struct error ignored = ERROR_INIT;
@@ -204,7 +239,26 @@ int recording_finish(const struct finish_options *options, const struct invocati
             log_warning(invocation->log, "the session directory stays: %s", ignored.text);
     }
     catch_interrupts(options->session_directory, false);
-    log_info(invocation->log, "trace written to %s", file.path);
+    log_info(invocation->log, "trace written to %s%s", path, note->data ? note->data : "");
+}
+
+int recording_finish(const struct finish_options *options, const struct invocation *invocation, struct error *err)
+{
+    CLEANUP(trace_unrefp) struct trace *trace = NULL;
+    struct output_file file;
+    struct text note = TEXT_INIT;
+    struct merge_options merge = {.keep_session = true, .progress = invocation->progress, .log = invocation->log};
+    catch_interrupts(options->session_directory, true);
+    int result = session_merge(options->session_directory, &merge, &trace, err);
+    if (result == 0)
+        result = write_trace(trace, options, invocation, &file, &note, err);
+    if (result < 0) {
+        text_finish(&note);
+        catch_interrupts(options->session_directory, false);
+        return keep_session(options->session_directory, options->recovering, err);
+    }
+    leave(options, file.path, &note, invocation);
+    text_finish(&note);
     if (!options->summary)
         return 0;
     struct summary_options print = {.top = options->top};

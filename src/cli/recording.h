@@ -24,7 +24,8 @@ struct recording_values {
     {                                                                                                                  \
         .short_name = 'o', .long_name = "output", .kind = OPTION_STRING, .offset = RECORDING_FIELD(output),            \
         .value_name = "FILE", .hint = HINT_FILE,                                                                       \
-        .help = "the trace; its ending picks the format [NAME.hprofiler.json]"                                         \
+        .help = "the trace; its ending picks the format; replaced if it exists "                                        \
+                "[NAME.hprofiler.json; an earlier one is kept as .old]"                                         \
     }
 #define OPTION_SUMMARY                                                                                                 \
     {                                                                                                                  \
@@ -48,6 +49,7 @@ struct recording_values {
          .kind = OPTION_STRING,                                                                                        \
          .offset = RECORDING_FIELD(callgraph),                                                                         \
          .value_name = "fp|dwarf[,BYTES]|lbr",                                                                         \
+         .choices = "fp|dwarf|dwarf,|lbr",                                                                             \
          .help = "take call stacks: by frame pointers, by unwind tables over a copy of the stack's top (BYTES of it "  \
                  "[32K]), or from the processor's branch record [no stacks]"},                                         \
         {.long_name = "buffer-limit",                                                                                  \
@@ -73,12 +75,15 @@ struct recording_values {
     }
 
 void recording_preset(void *values);
+/* Wrong usage: a way of call stacks that there is not, an output whose ending names no format. */
+int recording_check(const struct recording_values *values, struct error *err);
 int recording_fill_options(const struct recording_values *values, const struct log *log,
                            struct record_options *ret_options, struct error *err);
 
 struct output_file {
     char path[4096];
     const struct trace_format *format;
+    bool named; /* by -o: what is there is replaced; else it is kept as PATH.old */
 };
 /* The -o file, or NAME.hprofiler.json; checked now, before anything runs: format known, directory writable. */
 int output_file_prepare(const char *output, const char *name, struct output_file *ret_file, struct error *err);

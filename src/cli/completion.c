@@ -56,12 +56,22 @@ static void command_names(const char *separator, struct text *out)
 /* --- bash ----------------------------------------------------------------------------------------------------------
  */
 
-static void bash_reply(const char *indent, enum option_hint hint, struct text *out)
+/* What completes a value or an operand that has no fixed list. */
+static const char *bash_action(enum option_hint hint)
 {
-    if (hint == HINT_DIRECTORY)
-        text_addf(out, "%scompopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$current\");", indent);
-    else
-        text_addf(out, "%scompopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$current\");", indent);
+    switch (hint) {
+    case HINT_NONE:
+        return "";
+    case HINT_PROCESS:
+        return " mapfile -t COMPREPLY < <(cd /proc && compgen -G \"$current*\" | grep -x '[0-9]*');";
+    case HINT_DIRECTORY:
+        return " compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$current\");";
+    case HINT_SESSION:
+        return " compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$current\"; _hprofiler_sessions "
+               "\"$current\");";
+    default:
+        return " compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$current\");";
+    }
 }
 
 static void bash_value_cases(const struct command *command, struct text *out)
@@ -74,10 +84,15 @@ static void bash_value_cases(const struct command *command, struct text *out)
             text_addf(out, "|%s:-%c", command->name, spec->short_name);
         text_add_string(out, ")");
         struct text words = TEXT_INIT;
-        if (add_words(spec, " ", &words))
+        if (!add_words(spec, " ", &words))
+            text_add_string(out, bash_action(spec->hint));
+        else if (spec->hint == HINT_BACKENDS) /* a list: what stands before the last comma stays */
+            text_addf(out,
+                      " [[ $current == *,* ]] && head=${current%%,*},; mapfile -t COMPREPLY < <(compgen -P \"$head\" -W "
+                      "'%s' -- \"${current##*,}\");",
+                      words.data ? words.data : "");
+        else
             text_addf(out, " mapfile -t COMPREPLY < <(compgen -W '%s' -- \"$current\");", words.data ? words.data : "");
-        else if (spec->hint != HINT_NONE)
-            bash_reply(" ", spec->hint, out);
         text_finish(&words);
         text_add_string(out, " return ;;\n");
     }
@@ -102,6 +117,8 @@ static void bash_options(const struct command *command, struct text *out)
         text_add_string(out, " words='");
         command_names(" ", out);
         text_add_string(out, "'");
+    } else if (command->operand_hint != HINT_NONE) {
+        text_addf(out, "; [[ $current != -* ]] && {%s }", bash_action(command->operand_hint));
     }
     text_add_string(out, " ;;\n");
 }
@@ -110,9 +127,14 @@ void completion_bash(struct text *out)
 {
     text_add_string(
         out, "# bash completion for hprofiler; made by `hprofiler completion bash`\n"
+             "_hprofiler_sessions() {\n"
+             "  local session\n"
+             "  for session in \"${TMPDIR:-/tmp}\"/hprofiler-*/; do\n"
+             "    [[ -d $session && $session == \"$1\"* ]] && printf '%s\\n' \"${session%/}\"\n"
+             "  done\n}\n"
              "_hprofiler() {\n"
              "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
-             "  local options='' words='' i\n"
+             "  local options='' words='' head='' i\n"
              "  COMPREPLY=()\n"
              "  if ((COMP_CWORD == 1)); then\n"
              "    mapfile -t COMPREPLY < <(compgen -W '");
@@ -136,8 +158,6 @@ void completion_bash(struct text *out)
                          "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n"
                          "  elif [[ $words ]]; then\n"
                          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
-                         "  else\n"
-                         "    compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
                          "  fi\n}\n"
                          "complete -F _hprofiler hprofiler\n");
 }
@@ -164,8 +184,13 @@ static void zsh_action(const struct option_spec *spec, struct text *out)
         return;
     text_addf(out, ":%s:", spec->value_name ? spec->value_name : spec->long_name);
     struct text words = TEXT_INIT;
-    if (add_words(spec, " ", &words))
+    bool fixed = add_words(spec, " ", &words);
+    if (fixed && spec->hint == HINT_BACKENDS) /* the blank keeps _arguments' own words from _values */
+        text_addf(out, " _values -s , backend %s", words.data ? words.data : "");
+    else if (fixed)
         text_addf(out, "(%s)", words.data ? words.data : "");
+    else if (spec->hint == HINT_PROCESS)
+        text_add_string(out, "_pids");
     else if (spec->hint == HINT_DIRECTORY)
         text_add_string(out, "_files -/");
     else if (spec->hint != HINT_NONE)
@@ -199,18 +224,24 @@ static void zsh_option(const struct option_spec *spec, struct text *out)
 
 static void zsh_command(const struct command *command, struct text *out)
 {
-    text_addf(out, "    (%s) _arguments -S", command->name);
+    text_addf(out, "    (%s) ", command->name);
+    if (command->takes_target) /* behind "--" stands a command line of its own */
+        text_add_string(out, "local separator=${words[(i)--]}\n"
+                             "      if ((separator < CURRENT)); then\n"
+                             "        shift $separator words; ((CURRENT -= separator)); _normal; return\n"
+                             "      fi\n      ");
+    text_add_string(out, "_arguments -S");
     for (const struct option_spec *spec = command->options; spec->long_name; spec++)
         zsh_option(spec, out);
-    if (command->takes_target)
-        text_add_string(out, " \\\n      '*::target:_normal'");
-    else if (command->operand_choices) {
+    if (command->operand_choices) {
         struct text words = TEXT_INIT;
         struct option_spec spec = {.choices = command->operand_choices};
         add_words(&spec, " ", &words);
         text_addf(out, " \\\n      '*:word:(%s)'", words.data ? words.data : "");
         text_finish(&words);
-    } else if (command->operand_hint == HINT_DIRECTORY)
+    } else if (command->operand_hint == HINT_SESSION)
+        text_add_string(out, " \\\n      '*:session:_hprofiler_sessions'");
+    else if (command->operand_hint == HINT_DIRECTORY)
         text_add_string(out, " \\\n      '*:directory:_files -/'");
     else if (command->operand_hint != HINT_NONE)
         text_add_string(out, " \\\n      '*:file:_files'");
@@ -225,6 +256,9 @@ static void zsh_command(const struct command *command, struct text *out)
 void completion_zsh(struct text *out)
 {
     text_add_string(out, "#compdef hprofiler\n# zsh completion for hprofiler; made by `hprofiler completion zsh`\n"
+                         "_hprofiler_sessions() {\n"
+                         "  local -a sessions=(${TMPDIR:-/tmp}/hprofiler-*(N/))\n"
+                         "  compadd -f -a sessions\n  _files -/\n}\n"
                          "_hprofiler() {\n  local -a subcommands=(\n");
     for (size_t i = 0; commands[i]; i++) {
         if (commands[i]->hidden)
@@ -267,8 +301,13 @@ static void fish_option(const struct command *command, const struct option_spec 
         text_addf(out, " -s %c", spec->short_name);
     if (takes_value(spec)) {
         struct text words = TEXT_INIT;
-        if (add_words(spec, " ", &words))
+        bool fixed = add_words(spec, " ", &words);
+        if (fixed && spec->hint == HINT_BACKENDS)
+            text_addf(out, " -x -a '(__hprofiler_list %s)'", words.data ? words.data : "");
+        else if (fixed)
             text_addf(out, " -x -a '%s'", words.data ? words.data : "");
+        else if (spec->hint == HINT_PROCESS)
+            text_add_string(out, " -x -a '(__fish_complete_pids)'");
         else if (spec->hint == HINT_DIRECTORY)
             text_add_string(out, " -x -a '(__fish_complete_directories)'");
         else
@@ -287,9 +326,27 @@ static void fish_option(const struct command *command, const struct option_spec 
     text_add_char(out, '\n');
 }
 
+static const char fish_functions[] =
+    "# the words of a list behind what stands before its last comma\n"
+    "function __hprofiler_list\n"
+    "    set -l head (commandline -ct | string replace -r '^(--[a-z-]+=|-[a-z])' '' | string match -r '.*,')\n"
+    "    for word in $argv\n        echo \"$head$word\"\n    end\nend\n"
+    "function __hprofiler_sessions\n"
+    "    set -l parent /tmp\n"
+    "    set -q TMPDIR; and set parent $TMPDIR\n"
+    "    for session in $parent/hprofiler-*/\n        echo $session\n    end\nend\n"
+    "# behind -- stands a command line of its own\n"
+    "function __hprofiler_has_target\n    contains -- -- (commandline -opc)\nend\n"
+    "function __hprofiler_target\n"
+    "    set -l words (commandline -opc)\n"
+    "    set -e words[1..(contains -i -- -- $words)]\n"
+    "    complete -C (string join -- ' ' (string escape -- $words) (commandline -ct))\n"
+    "end\n";
+
 void completion_fish(struct text *out)
 {
     text_add_string(out, "# fish completion for hprofiler; made by `hprofiler completion fish`\n");
+    text_add_string(out, fish_functions);
     for (size_t i = 0; commands[i]; i++) {
         const struct command *command = commands[i];
         if (command->hidden)
@@ -310,6 +367,16 @@ void completion_fish(struct text *out)
                       words.data ? words.data : "");
             text_finish(&words);
         }
+        if (command->operand_hint == HINT_SESSION)
+            text_addf(out,
+                      "complete -c hprofiler -f -n '__fish_seen_subcommand_from %s' -a '(__hprofiler_sessions) "
+                      "(__fish_complete_directories)'\n",
+                      command->name);
+        if (command->takes_target)
+            text_addf(out,
+                      "complete -c hprofiler -x -n '__fish_seen_subcommand_from %s; and __hprofiler_has_target' -a "
+                      "'(__hprofiler_target)'\n",
+                      command->name);
     }
     text_add_string(out, "complete -c hprofiler -f -n '__fish_seen_subcommand_from help' -a '");
     command_names(" ", out);

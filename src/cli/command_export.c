@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `export`: a trace in the format of another tool. */
 #include "commands.h"
+#include "export_count.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct export_values {
@@ -40,7 +42,7 @@ static const struct option_spec options[] = {
      .kind = OPTION_STRING,
      .offset = offsetof(struct export_values, where),
      .value_name = "FILTER",
-     .help = "only what matches: key=glob terms joined by commas, e.g. thread=worker*,kind=barrier"},
+     .help = "only what matches: key=glob terms joined by commas, e.g. 'thread=worker*,kind=barrier'"},
     OPTION_HELP,
     OPTION_END,
 };
@@ -86,6 +88,24 @@ static void writable_names(char *names, size_t size)
     }
 }
 
+/* The name here of what others call it, or of the format that has this ending. */
+static const struct trace_format *format_meant(const char *name)
+{
+    static const struct {
+        const char *name, *format;
+    } synonyms[] = {{"perfetto", "chrome"},       {"pb", "chrome"},      {"pftrace", "chrome"},
+                    {"trace", "chrome"},          {"catapult", "chrome"}, {"flamegraph", "flamegraph-html"},
+                    {"svg", "flamegraph-html"},   {"flame", "flamegraph-html"}, {"collapsed", "folded"},
+                    {"stackcollapse", "folded"},  {"hprofiler", "native"}};
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        if (strcmp(name, synonyms[i].name) == 0)
+            return trace_format_find(synonyms[i].format);
+    char path[64];
+    snprintf(path, sizeof path, "x.%.40s", name);
+    const struct trace_format *format = trace_format_for_path(path);
+    return format && format->write ? format : NULL;
+}
+
 static int pick_format(const struct export_values *values, const struct trace_format **ret_format, struct error *err)
 {
     char names[256];
@@ -97,9 +117,64 @@ static int pick_format(const struct export_values *values, const struct trace_fo
         return 0;
     }
     writable_names(names, sizeof names);
+    const struct trace_format *meant = values->to ? format_meant(values->to) : NULL;
+    if (meant)
+        return error_set(err, -EINVAL, "there is no format '%s' to export to: did you mean %s (%s)?", values->to,
+                         meant->name, meant->summary);
     if (values->to)
         return error_set(err, -EINVAL, "there is no format '%s' to export to: use one of %s", values->to, names);
     return error_set(err, -EINVAL, "which format? --to one of %s, or -o FILE with a known ending", names);
+}
+
+static bool to_stdout(const struct export_values *values)
+{
+    return !values->output || strcmp(values->output, "-") == 0;
+}
+
+/* What is written replaces what is read: the trace would be lost, whatever the name it is given by. */
+static int check_same_file(const struct export_values *values, const char *input, struct error *err)
+{
+    struct stat from, to;
+    int result = to_stdout(values) ? fstat(STDOUT_FILENO, &to) : stat(values->output, &to);
+    if (result < 0 || stat(input, &from) < 0 || !S_ISREG(to.st_mode))
+        return 0;
+    if (from.st_dev != to.st_dev || from.st_ino != to.st_ino)
+        return 0;
+    return error_set(err, -EINVAL, "'%s' is the trace itself, which would be lost: write to another file",
+                     to_stdout(values) ? "standard output" : values->output);
+}
+
+static int check(const void *values, const struct invocation *invocation, struct error *err)
+{
+    const struct export_values *export_values = values;
+    const struct trace_format *format = NULL;
+    struct format_write_options ignored = {0};
+    CLEANUP(trace_filter_destroyp) struct trace_filter *filter = NULL;
+    int result = pick_format(export_values, &format, err);
+    if (result == 0 && export_values->window)
+        result = parse_window(export_values->window, &ignored, err);
+    if (result == 0)
+        result = trace_filter_compile(export_values->where, &filter, err);
+    if (result == 0 && to_stdout(export_values) && strcmp(format->name, "native") == 0 && isatty(STDOUT_FILENO))
+        return error_set(err, -EINVAL, "a native trace is binary: name a file with -o FILE");
+    return result < 0 ? result : check_same_file(export_values, invocation->operands[0], err);
+}
+
+static const char *last_ending(const char *path)
+{
+    const char *dot = path ? strrchr(path, '.') : NULL;
+    return dot && !strchr(dot, '/') ? dot : "";
+}
+
+/* FILE as CSV that is named like JSON: others would take it for what it isn't. */
+static void warn_of_ending(const struct export_values *values, const struct trace_format *format, const struct log *log)
+{
+    if (to_stdout(values))
+        return;
+    const struct trace_format *named = trace_format_for_path(values->output);
+    if (named && named != format && strcmp(last_ending(values->output), last_ending(format->extension)) != 0)
+        log_warning(log, "the ending of '%s' is that of %s, but it is written as %s", values->output, named->name,
+                    format->name);
 }
 
 static int export(const void *values, const struct invocation *invocation, struct error *err)
@@ -107,23 +182,29 @@ static int export(const void *values, const struct invocation *invocation, struc
     const struct export_values *export_values = values;
     const struct trace_format *format = NULL;
     struct format_write_options write = {.progress = invocation->progress, .log = invocation->log};
+    struct export_counts counts;
     CLEANUP(trace_filter_destroyp) struct trace_filter *filter = NULL;
     CLEANUP(trace_unrefp) struct trace *trace = NULL;
     const char *path = export_values->output ? export_values->output : "-";
     int result = pick_format(export_values, &format, err);
     if (result == 0 && export_values->window)
         result = parse_window(export_values->window, &write, err);
-    if (result == 0 && export_values->where)
+    if (result == 0)
         result = trace_filter_compile(export_values->where, &filter, err);
+    if (result == 0)
+        result = trace_open(invocation->operands[0], invocation->progress, invocation->log, &trace, err);
     if (result < 0)
         return result;
-    if (strcmp(path, "-") == 0 && strcmp(format->name, "native") == 0 && isatty(STDOUT_FILENO))
-        return error_set(err, -EINVAL, "a native trace is binary: name a file with -o FILE");
-    result = trace_open(invocation->operands[0], invocation->progress, invocation->log, &trace, err);
+    write.where = export_values->where ? filter : NULL;
+    warn_of_ending(export_values, format, invocation->log);
+    result = trace_export(trace, format, &write, path, err);
+    if (result == 0)
+        result = export_count(trace, &write, &counts, err);
     if (result < 0)
         return result;
-    write.where = filter;
-    return trace_export(trace, format, &write, path, err);
+    output_progress_clear();
+    export_report(&counts, &write, to_stdout(export_values) ? NULL : path, invocation->log);
+    return 0;
 }
 
 static void details(struct text *out)
@@ -146,7 +227,7 @@ const struct command command_export = {
     .examples =
         "hprofiler export app.hprofiler.json --to flamegraph-html -o app.html\n    a flame graph for the browser\n"
         "hprofiler export app.hpt --to speedscope -o app.speedscope.json\n    for https://www.speedscope.app\n"
-        "hprofiler export app.hpt --to folded --where thread=worker* | flamegraph.pl > app.svg\n    stacks of some "
+        "hprofiler export app.hpt --to folded --where 'thread=worker*' | flamegraph.pl > app.svg\n    stacks of some "
         "threads, for other tools\n",
     .details = details,
     .options = options,
@@ -155,5 +236,6 @@ const struct command command_export = {
     .maximum_operands = 1,
     .operand_names = operands,
     .operand_hint = HINT_TRACE,
+    .check = check,
     .run = export,
 };

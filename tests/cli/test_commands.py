@@ -47,7 +47,8 @@ def test_version(call):
         assert done.returncode == 0 and re.fullmatch(r"hprofiler \d+\.\d+\.\d+\n", done.stdout)
 
 
-@pytest.mark.parametrize("typed, meant", [("rum", "run"), ("sumary", "summary"), ("exprot", "export"), ("doc", "doctor"), ("back", "backends")])
+@pytest.mark.parametrize("typed, meant", [("rum", "run"), ("sumary", "summary"), ("exprot", "export"), ("doc", "doctor"), ("back", "backends"),
+                                          ("report", "summary"), ("stat", "summary"), ("top", "summary"), ("record", "run"), ("script", "export")])
 def test_mistyped_command_gets_its_neighbour(call, typed, meant):
     done = call(typed)
     assert done.returncode == 2 and f"did you mean '{meant}'?" in done.stderr
@@ -66,6 +67,20 @@ def test_program_in_place_of_a_command_is_explained(call):
     (["summary", "a", "--top", "many"], "needs a whole number"),
     (["export", "a", "b"], "one argument too many"),
     (["completion"], "SHELL is missing"),
+    (["completion", "tcsh"], "bash, zsh and fish"),
+    (["attach"], "attach -p PID"),
+    (["attach", "-p", "1", "-o", "x.txt"], "names no format"),
+    (["attach", "-p", "1", "--perf-callgraph", "frames"], "none of fp, dwarf"),
+    (["recover", "x", "-o", "x.txt"], "names no format"),
+    (["export", "a"], "which format?"),
+    (["export", "a", "--to", "csv", "--window", "2:1"], "ends before it begins"),
+    (["export", "a", "--to", "csv", "--where", "colour=red"], "name category kind"),
+    (["summary", "a", "--where", "colour=red"], "name category kind"),
+    (["help", "merge"], "no command 'merge'"),
+    (["export", "a", "--to", "json"], "did you mean chrome"),
+    (["export", "a", "--to", "pb"], "did you mean chrome"),
+    (["export", "a", "--to", "html"], "did you mean flamegraph-html"),
+    (["export", "a", "--to", "docx"], "use one of native, chrome"),
 ])
 def test_wrong_usage_is_status_2_and_names_the_mistake(call, arguments, said):
     done = call(*arguments)
@@ -81,7 +96,10 @@ def test_wrong_usage_is_status_2_and_names_the_mistake(call, arguments, said):
     (["run", "--perf-callgraph", "frames", "--", "true"], "none of fp, dwarf"),
     (["run", "--perf-callgraph", "dwarf,7", "--", "true"], "a size from 512"),
     (["run", "--perf-callgraph", "dwarf,65K", "--", "true"], "a size from 512 to 65536"),
+    (["run", "ls", "-l"], "put -- before the command: hprofiler run -- ls -l"),
+    (["run", "--no-summary", "ls", "-l", "/tmp"], "put -- before the command: hprofiler run -- ls -l /tmp"),
     (["run", "-b", "cup", "--", "true"], "no backend 'cup'"),
+    (["run", "-b", "cpu,,mpi", "--", "true"], "no backend ''"),
     (["run", "-o", "trace.txt", "--", "true"], "names no format"),
 ])
 def test_wrong_usage_of_run_is_status_125(call, arguments, said):
@@ -99,13 +117,21 @@ def test_help_of_each_command_is_complete(call):
         assert call(name, "-h").stdout == done.stdout
 
 
-def test_help_keeps_to_the_terminal_width(call):
-    for name in COMMANDS:
-        text = call(name, "--help", env={**os.environ, "COLUMNS": "80"}).stdout
-        prose = text.split("Examples")[0].split("usage:")[1].split("\n", 1)[1]
-        for part in ("Backends (", "Formats (", "Filter keys"):  # tables keep their lines
-            prose = prose.split(part)[0]
-        assert max(map(len, prose.splitlines())) <= 80, name
+@pytest.mark.parametrize("width", [40, 80])
+def test_help_keeps_to_the_terminal_width(call, width):
+    unbreakable = re.compile(r"^ *\S+(?: \\\\)?$")
+    for arguments in (["help"], *([name, "--help"] for name in COMMANDS)):
+        text = call(*arguments, env={**os.environ, "COLUMNS": str(width)}).stdout
+        wide = [line for line in text.splitlines() if len(line) > width and not unbreakable.match(line)
+                and not line.startswith("usage:") and not line.startswith("      --")]
+        assert not wide, (arguments, wide)
+
+
+def test_wrapped_examples_may_still_be_copied(call):
+    text = call("help", "query", env={**os.environ, "COLUMNS": "40"}).stdout.split("Examples\n")[1]
+    script = "hprofiler() { printf '%s|' \"$@\"; echo; }\n" + text.split("      total time")[0]
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert not done.stderr and " ".join(done.stdout.split()).startswith("query|app.hpt|select name, sum(end_ns - begin_ns) from spans")
 
 
 def test_man_pages_are_clean_roff(call):
@@ -138,6 +164,9 @@ def complete_in_bash(script, line):
     ("hprofiler run --perf", {"--perf-freq", "--perf-callgraph"}, {"--output"}),
     ("hprofiler run --no-", {"--no-summary"}, {"--summary"}),
     ("hprofiler run -b ", {"cpu", "auto", "mpi"}, set()),
+    ("hprofiler run -b cpu,m", {"cpu,mpi"}, {"cpu,cuda"}),
+    ("hprofiler run --perf-callgraph ", {"fp", "dwarf", "dwarf,", "lbr"}, set()),
+    ("hprofiler attach -p ", {str(os.getpid())}, {"cpuinfo"}),
     ("hprofiler export x --to fl", {"flamegraph-html"}, {"folded"}),
     ("hprofiler summary x --format ", {"text", "csv", "json"}, set()),
     ("hprofiler completion ", {"bash", "zsh", "fish"}, set()),
@@ -156,19 +185,40 @@ def test_completion_scripts_parse(call, shell):
     assert done.returncode == 0 and not done.stderr
 
 
-def test_fish_completes(call):
+@pytest.fixture
+def session_directory(tmp_path):
+    """The name of a session in a TMPDIR of its own, and the environment that has it."""
+    (tmp_path / "hprofiler-Ab12Cd").mkdir()
+    return str(tmp_path / "hprofiler-Ab12Cd"), {**os.environ, "TMPDIR": str(tmp_path)}
+
+
+def test_bash_completes_sessions(call, session_directory, monkeypatch):
+    session, environment = session_directory
+    monkeypatch.setenv("TMPDIR", environment["TMPDIR"])
+    script = call("completion", "bash").stdout
+    assert session in complete_in_bash(script, "hprofiler recover ")
+    assert session in complete_in_bash(script, "hprofiler recover " + session[:-3])
+
+
+@pytest.mark.parametrize("line, expected", [
+    ("hprofiler ", {"run", "doctor"}),
+    ("hprofiler export --to ", {"flamegraph-html"}),
+    ("hprofiler run --perf-callgraph ", {"fp", "dwarf", "lbr"}),
+    ("hprofiler run -b cpu,", {"cpu,mpi"}),
+    ("hprofiler run -- bas", {"bash"}),
+    ("hprofiler run -- /bin/ech", {"/bin/echo"}),
+    ("hprofiler attach -p ", {str(os.getpid())}),
+    ("hprofiler recover ", {"SESSION"}),
+])
+def test_fish_completes(call, session_directory, line, expected):
     if not shutil.which("fish"):
         pytest.skip("fish is not installed")
+    session, environment = session_directory
     script = call("completion", "fish").stdout
-    done = subprocess.run(["fish", "--no-config", "-c", script + "\ncomplete -C 'hprofiler '\ncomplete -C 'hprofiler export --to '"],
-                          capture_output=True, text=True, timeout=60)
-    words = {line.split("\t")[0] for line in done.stdout.splitlines()}
-    assert {"run", "doctor", "flamegraph-html"} <= words
-
-
-def test_completion_of_an_unknown_shell_is_refused(call):
-    done = call("completion", "tcsh")
-    assert done.returncode == 1 and "bash, zsh and fish" in done.stderr
+    done = subprocess.run(["fish", "--no-config", "-c", f"{script}\ncomplete -C '{line}'"], capture_output=True, text=True, timeout=60,
+                          env=environment)
+    words = {line.split("\t")[0].rstrip("/") for line in done.stdout.splitlines()}
+    assert {session if word == "SESSION" else word for word in expected} <= words and not done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["doctor"], ["help"], ["backends", "--format", "json"], ["completion", "zsh"]])
@@ -243,6 +293,31 @@ def test_colours_and_width_only_for_a_terminal(call, hprofiler):
         assert (b"\033[" in output) == coloured
 
 
+def test_doctor_cuts_nothing_on_a_narrow_terminal(call, hprofiler):
+    import pty
+    wide = [line.split(None, 1)[1] for line in call("doctor").stdout.splitlines() if line.startswith("ok ")]
+    parent, child = pty.openpty()
+    process = subprocess.Popen([hprofiler, "doctor"], stdout=child, stdin=subprocess.DEVNULL,
+                               env={**os.environ, "TERM": "dumb", "COLUMNS": "72", "LC_ALL": "C.UTF-8"})
+    os.close(child)
+    output = b""
+    while True:
+        try:
+            piece = os.read(parent, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        output += piece
+    process.wait(timeout=60)
+    os.close(parent)
+    narrow = output.decode().replace("\r\n", "\n")
+    fine = narrow[narrow.index("\nok "):]
+    assert "…" not in fine and max(len(line) for line in fine.splitlines()) <= 72
+    words = " ".join(fine.split())
+    assert wide and all(" ".join(line.split())[:60] in words for line in wide if "MiB free" not in line and "Hz now" not in line)
+
+
 class Zsh:
     """An interactive zsh with our completion loaded."""
 
@@ -274,15 +349,21 @@ class Zsh:
         os.close(self.terminal)
 
 
-def test_zsh_completes(call, tmp_path):
+def test_zsh_completes(call, tmp_path, session_directory, monkeypatch):
     if not shutil.which("zsh"):
         pytest.skip("zsh is not installed")
+    monkeypatch.setenv("TMPDIR", session_directory[1]["TMPDIR"])
     zsh = Zsh(call("completion", "zsh").stdout, tmp_path)
     try:
         zsh.complete("hprofiler su", "hprofiler summary ")
         zsh.complete("hprofiler export x --to fl", "--to flamegraph-html")
-        zsh.complete("hprofiler run --no", "--no-summary")
+        zsh.complete("hprofiler run --no-s", "--no-summary")
         zsh.complete("hprofiler run -- /bin/ech", "/bin/echo")
+        zsh.complete("hprofiler run --no-summary -- mkfif", "-- mkfifo ")
+        zsh.complete("hprofiler run -- env mkfif", "env mkfifo ")
+        zsh.complete("hprofiler run -b cpu,mp", "cpu,mpi")
+        zsh.complete("hprofiler run --perf-callgraph=dwarf", "dwarf,")
+        zsh.complete(f"hprofiler recover {session_directory[0][:-4]}", session_directory[0])
         zsh.complete("hprofiler completion fi", "completion fish")
     finally:
         zsh.close()

@@ -208,6 +208,8 @@ int print_summary(struct trace *trace, const struct summary_options *options, co
     if (top == SUMMARY_TOP_DEFAULT)
         top = invocation->format == OUTPUT_TEXT ? 15 : 0;
     output_progress_clear();
+    if (options->where && !summary->function_count)
+        log_warning(invocation->log, "nothing in the trace matches --where");
     if (invocation->format == OUTPUT_TEXT)
         summary_draw(summary, top, &invocation->look, &text);
     else if (invocation->format == OUTPUT_JSON)

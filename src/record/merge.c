@@ -216,6 +216,8 @@ static int merge_run(struct merge *merge, struct trace **ret_trace, struct error
     if (code)
         return code;
     ledger_close(merge);
+    if (!merge->finished)
+        trace_builder_set_metadata(merge->builder, "recording.interrupted", "yes");
     return trace_builder_finish(merge->builder, ret_trace, err);
 }
 

@@ -58,6 +58,7 @@ struct merge {
     struct clock_line line;
     bool line_tried;
     struct map covered;       /* hash of (key, chunk, lap) -> bytes that are in the spool */
+    bool finished;            /* the recorder wrote its last word: else the recording was cut off */
     void *states[3];
     const struct merge_handler *handlers[MERGE_PASSES][256]; /* by kind */
     struct map unknown;       /* kind -> count */

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "merge_internal.h"
+#include "overhead.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -433,7 +434,10 @@ static bool two_texts(const struct wire_header *record, const char **ret_first, 
 static int on_metadata(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
     const char *key, *value;
-    return two_texts(header, &key, &value) ? trace_builder_set_metadata(merge->builder, key, value) : 0;
+    if (!two_texts(header, &key, &value))
+        return 0;
+    merge->finished |= strcmp(key, OVERHEAD_TOTAL) == 0;
+    return trace_builder_set_metadata(merge->builder, key, value);
 }
 
 static int on_ledger(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)

@@ -19,5 +19,5 @@ void overhead_report(struct recording *recording, bool sampling, int64_t own_cpu
             total_ns += cost_ns * (int64_t)samples;
         }
     }
-    recording_put_metadata(recording, "overhead_ns", "%" PRId64, total_ns);
+    recording_put_metadata(recording, OVERHEAD_TOTAL, "%" PRId64, total_ns);
 }

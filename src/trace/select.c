@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A part of a trace: its tables, metadata and extent. Rows refer to new ids of strings, frames and stacks. */
+/* A part of a trace: its tables, metadata and extent. Strings, frames and stacks are taken as rows ask for them. */
 #include "select_internal.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "trace_internal.h"
@@ -50,17 +51,74 @@ void trace_extent(const struct trace *trace, int64_t *ret_begin_ns, int64_t *ret
     *ret_end_ns = end_ns > begin_ns ? end_ns : begin_ns;
 }
 
-static int copy_strings(struct selected_copy *copy)
+static void *unknown_ids(uint32_t count)
 {
-    const struct string_table *from = trace_strings(copy->trace);
-    struct string_table *to = trace_builder_strings(copy->builder);
-    copy->string_count = string_table_count(from);
-    copy->strings = calloc((size_t)copy->string_count + 1, sizeof(*copy->strings));
-    int result = copy->strings ? 0 : -ENOMEM;
-    for (uint32_t i = 0; i < copy->string_count && result == 0; i++)
-        result = string_table_intern(to, string_table_text(from, (string_id){i}), string_table_length(from, (string_id){i}),
-                                     &copy->strings[i]);
-    return result;
+    uint32_t *ids = malloc(((size_t)count + 1) * sizeof(*ids));
+    for (uint32_t i = 0; ids && i < count; i++)
+        ids[i] = NONE_YET;
+    return ids;
+}
+
+static int prepare(struct selected_copy *copy)
+{
+    copy->string_count = string_table_count(trace_strings(copy->trace));
+    trace_frames(copy->trace, &copy->frame_count);
+    trace_stacks(copy->trace, &copy->stack_count);
+    copy->span_limit = copy->trace->span_limit;
+    copy->strings = unknown_ids(copy->string_count);
+    copy->frames = unknown_ids(copy->frame_count);
+    copy->stacks = unknown_ids(copy->stack_count);
+    copy->spans = calloc((size_t)copy->span_limit + 1, sizeof(*copy->spans));
+    copy->kept = calloc((size_t)copy->span_limit / 8 + 1, 1);
+    return copy->strings && copy->frames && copy->stacks && copy->spans && copy->kept ? 0 : -ENOMEM;
+}
+
+string_id copy_string(struct selected_copy *copy, string_id id)
+{
+    if (id.index >= copy->string_count)
+        return STRING_NONE;
+    if (copy->strings[id.index].index == NONE_YET)
+        copy->strings[id.index] = trace_builder_string(copy->builder, trace_text(copy->trace, id));
+    return copy->strings[id.index];
+}
+
+static frame_id copy_frame(struct selected_copy *copy, frame_id id)
+{
+    if (id.index >= copy->frame_count)
+        return FRAME_NONE;
+    frame_id *known = &copy->frames[id.index];
+    if (known->index == NONE_YET) {
+        uint32_t count;
+        struct trace_frame frame = trace_frames(copy->trace, &count)[id.index];
+        frame.function = copy_string(copy, frame.function);
+        frame.file = copy_string(copy, frame.file);
+        if (trace_builder_add_frame(copy->builder, &frame, known) < 0)
+            *known = FRAME_NONE;
+    }
+    return *known;
+}
+
+/* Up to a node that is known, then down again. */
+stack_id copy_stack(struct selected_copy *copy, stack_id id)
+{
+    uint32_t count;
+    const struct stack_node *nodes = trace_stacks(copy->trace, &count);
+    size_t depth = 0;
+    for (; id.index < count && copy->stacks[id.index].index == NONE_YET && depth < count; id = nodes[id.index].parent) {
+        stack_id *path = array_reserve(copy->stack_path, &copy->stack_path_capacity, depth + 1, sizeof(*path));
+        if (!path)
+            break; /* the row has what is known of its stack; the builder runs out of memory as well */
+        copy->stack_path = path;
+        path[depth++] = id;
+    }
+    stack_id at = id.index < count && copy->stacks[id.index].index != NONE_YET ? copy->stacks[id.index] : STACK_NONE;
+    while (depth-- > 0) {
+        stack_id node = copy->stack_path[depth];
+        if (trace_builder_add_stack(copy->builder, at, copy_frame(copy, nodes[node.index].frame), &at) < 0)
+            at = STACK_NONE;
+        copy->stacks[node.index] = at;
+    }
+    return at;
 }
 
 static int copy_places(struct selected_copy *copy)
@@ -104,7 +162,7 @@ static int copy_tracks(struct selected_copy *copy)
     return result;
 }
 
-static int copy_code(struct selected_copy *copy)
+static int copy_modules(struct selected_copy *copy)
 {
     uint32_t count;
     int result = 0;
@@ -113,23 +171,6 @@ static int copy_code(struct selected_copy *copy)
         struct trace_module module = {copy_string(copy, modules[i].path), copy_string(copy, modules[i].build_id), modules[i].flags};
         module_id id;
         result = trace_builder_add_module(copy->builder, &module, &id);
-    }
-    const struct trace_frame *frames = trace_frames(copy->trace, &copy->frame_count);
-    const struct stack_node *stacks = trace_stacks(copy->trace, &copy->stack_count);
-    copy->frames = calloc((size_t)copy->frame_count + 1, sizeof(*copy->frames));
-    copy->stacks = calloc((size_t)copy->stack_count + 1, sizeof(*copy->stacks));
-    if (!copy->frames || !copy->stacks)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < copy->frame_count && result == 0; i++) {
-        struct trace_frame frame = frames[i];
-        frame.function = copy_string(copy, frame.function);
-        frame.file = copy_string(copy, frame.file);
-        result = trace_builder_add_frame(copy->builder, &frame, &copy->frames[i]);
-    }
-    for (uint32_t i = 0; i < copy->stack_count && result == 0; i++) {
-        stack_id parent = stacks[i].parent.index < i ? copy->stacks[stacks[i].parent.index] : STACK_NONE;
-        frame_id frame = stacks[i].frame.index < copy->frame_count ? copy->frames[stacks[i].frame.index] : FRAME_NONE;
-        result = trace_builder_add_stack(copy->builder, parent, frame, &copy->stacks[i]);
     }
     return result;
 }
@@ -214,18 +255,13 @@ static void set_window(struct selected_copy *copy, const struct trace_part *part
 static int copy_all(struct selected_copy *copy, const struct trace_part *part, struct error *err)
 {
     set_window(copy, part);
-    copy->span_limit = copy->trace->span_limit;
-    copy->spans = calloc((size_t)copy->span_limit + 1, sizeof(*copy->spans));
-    copy->kept = calloc((size_t)copy->span_limit / 8 + 1, 1);
-    if (!copy->spans || !copy->kept)
-        return -ENOMEM;
-    int result = copy_strings(copy);
+    int result = prepare(copy);
     if (result == 0)
         result = copy_places(copy);
     if (result == 0)
         result = copy_tracks(copy);
     if (result == 0)
-        result = copy_code(copy);
+        result = copy_modules(copy);
     if (result == 0)
         result = copy_groups_and_ledger(copy);
     if (result == 0)
@@ -253,6 +289,7 @@ int trace_select(const struct trace *trace, const struct trace_part *part, const
     free(copy.tracks);
     free(copy.frames);
     free(copy.stacks);
+    free(copy.stack_path);
     free(copy.spans);
     free(copy.kept);
     if (result < 0 && !detail.code)

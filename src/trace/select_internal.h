@@ -6,6 +6,8 @@
 #include "builder.h"
 #include "select.h"
 
+#define NONE_YET (UINT32_MAX - 1)
+
 struct selected_copy {
     const struct trace *trace;
     struct filter_match *match; /* NULL = everything */
@@ -13,10 +15,12 @@ struct selected_copy {
     struct trace_builder *builder;
     const struct progress *progress;
     uint64_t blocks_done, blocks_total;
-    string_id *strings;         /* by old id: the new one */
+    string_id *strings;         /* by old id: the new one, NONE_YET before it is asked for: a part has what its rows need */
     track_id *tracks;           /* NONE for those that the filter leaves out */
-    frame_id *frames;
+    frame_id *frames;           /* likewise */
     stack_id *stacks;
+    stack_id *stack_path;       /* scratch: from a leaf towards the root */
+    size_t stack_path_capacity;
     uint32_t string_count, frame_count, stack_count;
     uint32_t *spans;            /* by old id: enum span_state, or the handle of the span or its nearest kept ancestor above */
     uint8_t *kept;              /* by old id: one bit */
@@ -25,14 +29,8 @@ struct selected_copy {
 
 int select_rows(struct selected_copy *copy, struct error *err);
 
-static inline string_id copy_string(const struct selected_copy *copy, string_id id)
-{
-    return id.index < copy->string_count ? copy->strings[id.index] : STRING_NONE;
-}
-
-static inline stack_id copy_stack(const struct selected_copy *copy, stack_id id)
-{
-    return id.index < copy->stack_count ? copy->stacks[id.index] : STACK_NONE;
-}
+/* The new id of what an old one names; none for what is not there. A failure sticks to the builder. */
+string_id copy_string(struct selected_copy *copy, string_id id);
+stack_id copy_stack(struct selected_copy *copy, stack_id id);
 
 #endif

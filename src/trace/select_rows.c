@@ -29,7 +29,7 @@ static bool block_wanted(struct selected_copy *copy, enum family family, uint32_
     return !copy->match || filter_match_track(copy->match, info.track);
 }
 
-static void copy_payload(const struct selected_copy *copy, struct payload *payload)
+static void copy_payload(struct selected_copy *copy, struct payload *payload)
 {
     size_t count;
     const struct payload_field *fields = payload_fields(payload->kind, &count);

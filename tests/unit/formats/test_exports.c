@@ -6,6 +6,7 @@
 #include "random_trace.h"
 #include "formats/stack_tree.h"
 #include "small_trace.h"
+#include "trace/select.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -163,6 +164,24 @@ static void test_csv_rows_have_all_columns_whatever_is_in_them(void **state)
     trace_unref(trace);
 }
 
+/* As text, as ids of strings and stacks are others in the part. */
+static void test_a_part_with_everything_is_the_whole(void **state)
+{
+    const struct trace_part everything = {0}, window = {.has_window = true, .begin_ns = INT64_MIN, .end_ns = INT64_MAX};
+    for (uint64_t seed = 1; seed < 8; seed++) {
+        struct trace *trace = random_trace_make(seed, 700, 200), *part;
+        struct error err = ERROR_INIT;
+        char *whole = strdup(written(&format_csv, trace, NULL));
+        assert_int_equal(trace_select(trace, seed % 2 ? &everything : &window, NULL, &part, &err), 0);
+        assert_string_equal(written(&format_csv, part, NULL), whole);
+        for (unsigned family = FAMILY_LINKS; family < FAMILY_COUNT; family++)
+            assert_int_equal(trace_row_count(part, (enum family)family), trace_row_count(trace, (enum family)family));
+        free(whole);
+        trace_unref(part);
+        trace_unref(trace);
+    }
+}
+
 static void test_the_flame_graph_page_keeps_its_data_apart(void **state)
 {
     struct trace *trace = random_trace_make(2, 10, 500);
@@ -242,6 +261,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_speedscope_has_a_profile_for_each_thread, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_csv_is_one_table, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_csv_rows_have_all_columns_whatever_is_in_them, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(test_a_part_with_everything_is_the_whole, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_the_flame_graph_page_keeps_its_data_apart, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_filters_choose_rows, make_path, remove_path),
         cmocka_unit_test(test_formats_are_found_by_name_and_ending),

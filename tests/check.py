@@ -22,8 +22,8 @@ JOBS = str(len(os.sched_getaffinity(0)))
 FUZZ_SECONDS = "20"
 TSAN_MODULES = ("base", "wire", "record", "sample", "trace")
 CROSS_MODULES = ("base", "wire", "trace", "symbol")
-# Lint reads sources, bench and gdb comparisons measure: neither has anything to do with how the program was built.
-NOT_SANITIZED = r"^(lint|bench|unwind)\."
+# Lint reads sources, bench and the comparisons with gdb measure, foreign programs read files: none of it depends on the build.
+NOT_SANITIZED = r"^(lint|bench|unwind|foreign)\."
 
 
 class Skip(Exception):

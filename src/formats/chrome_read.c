@@ -196,7 +196,7 @@ static int read_object(struct chrome_import *import, struct json *json, struct e
     if (json->state == JSON_BAD)
         return import_syntax(import, json->at, json->what, err);
     if (!found)
-        return error_set(err, -EBADMSG, "%s: this JSON is no Chrome trace: there is no \"traceEvents\" (read to offset %zu)",
+        return error_set(err, -EBADMSG, "%s: this JSON is not a Chrome trace: there is no \"traceEvents\" (read to offset %zu)",
                          import->name, (size_t)(json->at - json->start));
     import->truncated = json->state == JSON_CUT;
     return 0;

@@ -15,6 +15,20 @@ static void json_optional(struct json *json, const char *key, struct optional_i6
         json_null(json, key);
 }
 
+static void json_callers(struct json *json, const struct summary_function *function)
+{
+    json_open(json, "callers", '[');
+    for (size_t i = 0; i < function->caller_count; i++) {
+        json_open(json, NULL, '{');
+        json_text(json, "name", function->callers[i].name);
+        json_string(json, "module", function->callers[i].module);
+        json_u64(json, "count", function->callers[i].count);
+        json_i64(json, "self_ns", function->callers[i].self_ns);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void json_functions(struct json *json, const struct summary *summary, size_t count)
 {
     json_open(json, "functions", '[');
@@ -31,6 +45,7 @@ static void json_functions(struct json *json, const struct summary *summary, siz
         json_optional(json, "min_ns", (struct optional_i64){function->group != SUMMARY_SAMPLES, function->min_ns});
         json_optional(json, "max_ns", (struct optional_i64){function->group != SUMMARY_SAMPLES, function->max_ns});
         json_double(json, "percent", function->percent, 3);
+        json_callers(json, function);
         json_close(json, '}');
     }
     json_close(json, ']');

@@ -121,7 +121,7 @@ static int add_stack(struct summary_build *build, const struct sample_aggregate 
         if (i + starts >= count)
             add_time(&function->start_ns, row->weight);
     }
-    if (summary_count_call(build, row, count, starts) < 0)
+    if (!(row->flags & SAMPLE_EXCLUDED) && summary_count_call(build, row, count, starts) < 0) /* nobody knows who called it */
         return -ENOMEM;
     return add_to_module(build, leaf, row->count, row->weight);
 }

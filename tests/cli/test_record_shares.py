@@ -117,6 +117,7 @@ def test_kernel_time_that_cannot_be_sampled_is_no_user_functions(place, callgrap
     assert max(others, default=0) < 0.1 * whole
     assert "could not be sampled: the kernel's code is excluded (kernel.perf_event_paranoid is 2)" in text
     assert "root lifts that" in text
+    assert all(not function.get("callers") for function in summary["functions"] if function["name"] == "[kernel, not sampled]")
     _, rooted, rooted_text = record(place, *callgraph)
     share = rooted["sampling"]["kernel_ns"] / rooted["sampling"]["sampled_ns"]
     assert abs(share - sampling["excluded_ns"] / sampling["sampled_ns"]) < 0.1

@@ -145,13 +145,12 @@ static int copy_places(struct selected_copy *copy)
 
 static int copy_tracks(struct selected_copy *copy)
 {
-    uint32_t count;
     int result = 0;
-    const struct trace_track *tracks = trace_tracks(copy->trace, &count);
-    copy->tracks = malloc(((size_t)count + 1) * sizeof(*copy->tracks));
+    const struct trace_track *tracks = trace_tracks(copy->trace, &copy->track_count);
+    copy->tracks = malloc(((size_t)copy->track_count + 1) * sizeof(*copy->tracks));
     if (!copy->tracks)
         return -ENOMEM;
-    for (uint32_t i = 0; i < count && result == 0; i++) {
+    for (uint32_t i = 0; i < copy->track_count && result == 0; i++) {
         struct trace_track track = tracks[i];
         track.name = copy_string(copy, track.name);
         track.unit = copy_string(copy, track.unit);

@@ -21,7 +21,7 @@ struct selected_copy {
     stack_id *stacks;
     stack_id *stack_path;       /* scratch: from a leaf towards the root */
     size_t stack_path_capacity;
-    uint32_t string_count, frame_count, stack_count;
+    uint32_t string_count, frame_count, stack_count, track_count;
     uint32_t *spans;            /* by old id: enum span_state, or the handle of the span or its nearest kept ancestor above */
     uint8_t *kept;              /* by old id: one bit */
     uint32_t span_limit;

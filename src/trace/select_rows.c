@@ -24,7 +24,7 @@ static bool block_wanted(struct selected_copy *copy, enum family family, uint32_
 {
     struct block_info info = trace_block_info(copy->trace, family, index);
     progress_update(copy->progress, "selecting", ++copy->blocks_done, copy->blocks_total);
-    if (info.begin_ns > copy->end_ns || (family != FAMILY_SPANS && info.end_ns < copy->begin_ns))
+    if (info.track.index >= copy->track_count || info.begin_ns > copy->end_ns || (family != FAMILY_SPANS && info.end_ns < copy->begin_ns))
         return false;
     return !copy->match || filter_match_track(copy->match, info.track);
 }
@@ -81,7 +81,8 @@ static int parent_handle(struct selected_copy *copy, span_id parent, unsigned de
     return 0;
 }
 
-static int add_span(struct selected_copy *copy, const struct span_block *block, uint32_t row, const struct span *cut_span, span_id *ret_handle)
+static int add_span(struct selected_copy *copy, const struct span_block *block, uint32_t row, const struct span *cut_span,
+                    span_id *ret_handle)
 {
     struct payload payload;
     struct span span = *cut_span;
@@ -102,7 +103,7 @@ static int add_span(struct selected_copy *copy, const struct span_block *block, 
 static int take_span(struct selected_copy *copy, const struct span_block *block, uint32_t row, unsigned depth, struct error *err)
 {
     uint32_t id = block->info.first + row;
-    if (id >= copy->span_limit || copy->spans[id] != SPAN_UNSEEN)
+    if (id >= copy->span_limit || copy->spans[id] != SPAN_UNSEEN || block->info.track.index >= copy->track_count)
         return 0;
     copy->spans[id] = SPAN_WITHOUT;
     struct span span = {.track = block->info.track, .begin_ns = block->begin_ns[row], .end_ns = block->end_ns[row]};
@@ -191,7 +192,8 @@ static int take_counters(struct selected_copy *copy, uint32_t index, struct erro
         return result;
     for (uint32_t row = 0; row < block.info.count && result == 0; row++)
         if (in_window(copy, block.time_ns[row]))
-            result = trace_builder_add_counter(copy->builder, copy->tracks[track.index], &(struct counter_value){block.time_ns[row], block.value[row]});
+            result = trace_builder_add_counter(copy->builder, copy->tracks[track.index],
+                                               &(struct counter_value){block.time_ns[row], block.value[row]});
     trace_counters_put(copy->trace, &block);
     return result;
 }

@@ -112,8 +112,8 @@ void text_add_display_name(struct text *out, const char *name)
             word++;
         if (word < count)
             text_add_string(out, words[word].short_form);
-        else
-            text_add_char(out, *at);
+        else if (*at != ' ' || at[1] != '>' || !out->length || out->data[out->length - 1] == '>')
+            text_add_char(out, *at); /* a blank before a bracket was there for the bracket that is gone */
         at += word < count ? length : 1;
     }
     out->failed |= plain.failed;

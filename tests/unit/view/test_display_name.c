@@ -17,7 +17,7 @@ static const struct {
     {"", ""},
     {STRING "::append(char const*)", "std::string::append(char const*)"},
     {"std::vector<" STRING ", std::allocator<" STRING " > >::push_back(" STRING " const&)",
-     "std::vector<std::string >::push_back(std::string const&)"},
+     "std::vector<std::string>::push_back(std::string const&)"},
     {"std::map<int, foo<int>, std::less<int>, std::allocator<std::pair<int const, foo<int> > > >::find(int const&)",
      "std::map<int, foo<int> >::find(int const&)"},
     {"std::unique_ptr<a, std::default_delete<a> >::~unique_ptr()", "std::unique_ptr<a>::~unique_ptr()"},

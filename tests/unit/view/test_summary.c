@@ -349,6 +349,41 @@ static void test_callers_of_a_function_and_what_starts_a_thread(void **state)
     trace_unref(trace);
 }
 
+/* What ended stacks is said with what helps. */
+static void test_cut_stacks_come_with_their_remedy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *callgraph;
+        enum sample_cut cut;
+        const char *said;
+    } cases[] = {
+        {"fp", SAMPLE_CUT_UNKNOWN, "50.0 % lose their callers on the way (code without frame pointers: use --perf-callgraph dwarf)"},
+        {"dwarf,32768", SAMPLE_CUT_COPY_ENDED, "50.0 % end with the copied piece of the stack (copy more: --perf-callgraph dwarf,64K)"},
+        {"dwarf,64512", SAMPLE_CUT_COPY_ENDED, "(it was the largest that there is)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture fixture = {0};
+        struct error err = ERROR_INIT;
+        struct trace *trace = NULL;
+        struct summary *summary = NULL;
+        struct text out = TEXT_INIT;
+        assert_int_equal(trace_builder_create(&(struct builder_options){0}, &fixture.builder, &err), 0);
+        add_tables(&fixture);
+        add_sample(&fixture, fixture.main, 10, 100, fixture.main_stack, 0);
+        add_sample(&fixture, fixture.main, 20, 100, fixture.leaf, (uint8_t)(SAMPLE_TRUNCATED | cases[i].cut << SAMPLE_CUT_SHIFT));
+        assert_int_equal(trace_builder_set_metadata(fixture.builder, "sampling.callgraph", cases[i].callgraph), 0);
+        assert_int_equal(trace_builder_finish(fixture.builder, &trace, &err), 0);
+        trace_builder_destroy(fixture.builder);
+        assert_int_equal(summary_create(trace, NULL, NULL, &summary, &err), 0);
+        summary_draw(summary, 15, &(struct text_look){.utf8 = true}, &out);
+        assert_non_null(strstr(out.data, cases[i].said));
+        text_finish(&out);
+        summary_destroy(summary);
+        trace_unref(trace);
+    }
+}
+
 /* A thread that never ran on a CPU: its other times tell the unit. */
 static void test_a_tables_unit_suits_all_its_times(void **state)
 {
@@ -432,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_filter_leaves_out_threads_and_functions),
         cmocka_unit_test(test_drawing_names_everything_and_cuts_to_the_width),
         cmocka_unit_test(test_callers_of_a_function_and_what_starts_a_thread),
+        cmocka_unit_test(test_cut_stacks_come_with_their_remedy),
         cmocka_unit_test(test_a_tables_unit_suits_all_its_times),
         cmocka_unit_test(test_long_names_cost_no_columns_and_no_long_lines),
     };

@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+enum { LONGEST_NAME = 16384 }; /* of compilers; a hostile file's may be any length, and lists are looked through often */
+
 struct word {
     const char *long_form, *short_form;
 };
@@ -101,7 +103,7 @@ static void drop_defaults(struct text *out, const char *name)
 void text_add_display_name(struct text *out, const char *name)
 {
     struct text plain = TEXT_INIT;
-    if (!strstr(name, "std::")) {
+    if (strlen(name) > LONGEST_NAME || !strstr(name, "std::")) {
         text_add_string(out, name);
         return;
     }

@@ -194,23 +194,33 @@ static void add_blanks(struct text *out, unsigned count)
         text_add_char(out, ' ');
 }
 
-/* Bytes of the longest prefix (or, with `from_end`, suffix) that takes at most `cells` cells. */
-static size_t bytes_for_cells(const char *text, size_t length, unsigned cells, bool from_end)
+/* Bytes of the longest prefix that takes at most `cells` cells. */
+static size_t head_for_cells(const char *text, size_t length, unsigned cells)
 {
-    size_t best = 0;
-    for (size_t at = 0; at <= length;) {
-        size_t part = from_end ? length - at : at;
-        if (text_cells(from_end ? text + at : text, part) <= cells) {
-            best = part;
-            if (from_end)
-                return best;
-        } else if (!from_end) {
-            return best;
-        }
-        uint32_t code;
-        at += at < length ? utf8_decode(text + at, length - at, &code) : 1;
+    size_t at = 0;
+    uint32_t code;
+    while (at < length) {
+        size_t taken = utf8_decode(text + at, length - at, &code);
+        unsigned width = text_cells(text + at, taken);
+        if (width > cells)
+            break;
+        cells -= width;
+        at += taken;
     }
-    return best;
+    return at;
+}
+
+/* Bytes of the longest suffix that does. */
+static size_t tail_for_cells(const char *text, size_t length, unsigned cells)
+{
+    size_t at = 0;
+    uint32_t code;
+    for (unsigned left = text_cells(text, length); left > cells && at < length;) {
+        size_t taken = utf8_decode(text + at, length - at, &code);
+        left -= text_cells(text + at, taken);
+        at += taken;
+    }
+    return length - at;
 }
 
 void text_add_cut(struct text *out, const struct text_look *look, const char *text, unsigned width,
@@ -220,8 +230,8 @@ void text_add_cut(struct text *out, const struct text_look *look, const char *te
     const char *ellipsis = look->utf8 ? "…" : "~";
     unsigned kept = width > 1 ? width - 1 : 0;
     unsigned tail = shrink == SHRINK_MIDDLE ? kept / 2 : 0;
-    size_t head_bytes = bytes_for_cells(text, length, kept - tail, false);
-    size_t tail_bytes = tail ? bytes_for_cells(text, length, tail, true) : 0;
+    size_t head_bytes = head_for_cells(text, length, kept - tail);
+    size_t tail_bytes = tail ? tail_for_cells(text, length, tail) : 0;
     unsigned used = text_cells(text, head_bytes) + text_cells(text + length - tail_bytes, tail_bytes) + 1;
     text_add(out, text, head_bytes);
     text_add_string(out, ellipsis);

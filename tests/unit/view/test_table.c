@@ -70,6 +70,21 @@ static void test_narrow_room_cuts_names_before_it_drops_a_column(void **state)
     free(text);
 }
 
+static void test_names_of_any_length_are_cut_in_no_time(void **state)
+{
+    (void)state;
+    size_t length = 4 << 20;
+    char *name = malloc(length + 1);
+    assert_non_null(name);
+    memset(name, 'n', length);
+    name[length] = '\0';
+    struct text out = TEXT_INIT;
+    text_add_cut(&out, &(struct text_look){.utf8 = true}, name, 7, SHRINK_MIDDLE);
+    assert_string_equal(out.data, "nnn…nnn");
+    text_finish(&out);
+    free(name);
+}
+
 static void test_bars_go_before_numbers(void **state)
 {
     (void)state;
@@ -132,6 +147,7 @@ int main(void)
         cmocka_unit_test(test_columns_align_and_lines_end_without_blanks),
         cmocka_unit_test(test_wide_and_combining_letters_take_their_cells),
         cmocka_unit_test(test_narrow_room_cuts_names_before_it_drops_a_column),
+        cmocka_unit_test(test_names_of_any_length_are_cut_in_no_time),
         cmocka_unit_test(test_bars_go_before_numbers),
         cmocka_unit_test(test_hostile_names_can_not_reach_the_terminal),
         cmocka_unit_test(test_colours_only_when_asked_for),

@@ -130,7 +130,8 @@ static void test_messages_name_the_option_and_what_it_wants(void **state)
         struct outcome outcome = parse(cases[index].line);
         assert_int_equal(outcome.result, -EINVAL);
         assert_string_equal(outcome.err.text, cases[index].text);
-        assert_int_equal(outcome.operand, -7); /* results on success only */
+        assert_int_equal(outcome.operand, outcome.separator); /* no operand was seen before the mistake */
+        assert_int_equal(outcome.separator, 1);
     }
 }
 

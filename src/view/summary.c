@@ -43,7 +43,8 @@ static int root_wait_status(const struct summary_build *build)
 struct optional_i64 summary_exit_status(int wait_status)
 {
     int32_t status = wait_exit_status(wait_status);
-    return status < 0 ? (struct optional_i64){0} : (struct optional_i64){true, status};
+    struct optional_i64 known = {status >= 0, status >= 0 ? status : 0};
+    return known;
 }
 
 static struct optional_i64 exit_status(const struct summary_build *build)

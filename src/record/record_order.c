@@ -97,6 +97,8 @@ size_t record_order_sort(struct record_order *order, int64_t horizon_ns)
 void record_order_drop(struct record_order *order, size_t count)
 {
     size_t bytes = 0;
+    if (!count)
+        return; /* nothing was ready; there may not even be an array yet */
     memmove(order->records, order->records + count, (order->count - count) * sizeof(*order->records));
     order->count -= count;
     if (!order->count) {

@@ -57,7 +57,7 @@ def test_run_prints_target_output_then_summary_and_names_the_trace(recorded):
     assert trace.exists()
 
 
-def test_shares_agree_with_the_programs_own_measurement(hprofiler, recorded):
+def test_shares_agree_with_the_programs_own_measurement(hprofiler, recorded, measured):
     _, own, trace = recorded
     functions = {function["name"]: function for function in summary(hprofiler, trace)["functions"] if function["source"] == "samples"}
     for name, share in own.items():

@@ -148,7 +148,7 @@ static void leave_session(int signal_number)
 
 static void catch_interrupts(const char *directory, bool on)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int signals[] = {SIGINT, SIGTERM};
     snprintf(farewell, sizeof farewell,
              "\nhprofiler: interrupted while the trace was made; what was recorded is kept: hprofiler recover %s\n",
              directory);
@@ -157,6 +157,10 @@ static void catch_interrupts(const char *directory, bool on)
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(signals[i], &action, NULL);
     }
+    /* A terminal that closes hangs up twice, by its shell and by the kernel: the second must not cost the trace. What is
+     * left to do here is short, so the signal stays ignored to the end of the process. */
+    if (on)
+        signal(SIGHUP, SIG_IGN);
 }
 
 static const char *base_name(const char *path)

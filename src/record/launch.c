@@ -26,8 +26,25 @@ int launch_state_enter(struct launch_state *state, const sigset_t *block, struct
     return 0;
 }
 
+/*
+ * What came while the target ended has done its work: a Ctrl-C that the target died of, the second hang-up of a terminal.
+ * Let through now, it would end us before the trace is made.
+ */
+static void forget_pending(const struct launch_state *state)
+{
+    static const struct timespec at_once = {0, 0};
+    sigset_t blocked;
+    sigprocmask(SIG_SETMASK, NULL, &blocked);
+    for (int number = 1; number < SIGRTMIN; number++)
+        if (sigismember(&state->signal_mask, number) == 1)
+            sigdelset(&blocked, number); /* the caller's own block: not ours to take */
+    while (sigtimedwait(&blocked, NULL, &at_once) > 0)
+        ;
+}
+
 void launch_state_leave(const struct launch_state *state)
 {
+    forget_pending(state);
     sigaction(SIGCHLD, &state->child_action, NULL);
     sigprocmask(SIG_SETMASK, &state->signal_mask, NULL);
 }

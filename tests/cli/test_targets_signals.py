@@ -254,3 +254,20 @@ def test_under_nohup(runner, apps):
     os.killpg(live.process.pid, signal.SIGHUP)
     status, _, stderr = live.end()
     assert status == 6, stderr
+
+
+def test_a_second_hangup_does_not_cost_the_trace(runner):
+    """A terminal that closes hangs up twice, by its shell and by the kernel, at any moment of the end."""
+    for delay_ms in range(0, 20, 2):
+        trace = runner.directory / f"hangup{delay_ms}.hpt"
+        process = subprocess.Popen([runner.hprofiler, "run", "--no-summary", "-o", str(trace), "--", "sleep", "20"], start_new_session=True,
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(0.3)
+        os.killpg(process.pid, signal.SIGHUP)
+        time.sleep(delay_ms / 1000)
+        try:
+            os.killpg(process.pid, signal.SIGHUP)
+        except ProcessLookupError:
+            pass
+        process.wait(timeout=30)
+        assert trace.exists(), f"second hang-up after {delay_ms} ms"

@@ -235,7 +235,7 @@ def test_hangup_of_the_terminal_ends_the_target(stage):
     time.sleep(0.2)
     stage.terminal.close()
     stage.terminal.close = lambda: None
-    for _ in range(100):
+    for _ in range(400):
         if not process_state(mark) and (not stage.trace or stage.trace.exists()):
             break
         time.sleep(0.05)

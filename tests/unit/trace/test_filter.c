@@ -90,7 +90,7 @@ static void test_samples_match_by_leaf_and_path(void **state)
     struct trace_builder *builder = fixture_builder(0);
     track_id track = fixture_track(builder, TRACK_KIND_THREAD, "t", 1);
     stack_id stack = STACK_NONE;
-    const char *const names[] = {"main", "work", "leaf"};
+    const char *const names[] = {"main", "solve", "leaf"};
     for (int i = 0; i < 3; i++) {
         struct trace_frame frame = {.function = trace_builder_string(builder, names[i]), .module = MODULE_NONE};
         frame_id index;
@@ -103,8 +103,8 @@ static void test_samples_match_by_leaf_and_path(void **state)
     static const struct {
         const char *text;
         bool holds;
-    } cases[] = {{"name=leaf", true}, {"name=main", false}, {"path=main/work/leaf", true}, {"path=main/*", true},
-                 {"path=work*", false}, {"kind=blocked", true}, {"kind=compute", false}, {"device=*", false}};
+    } cases[] = {{"name=leaf", true}, {"name=main", false}, {"path=main/solve/leaf", true}, {"path=main/*", true},
+                 {"path=solve*", false}, {"kind=blocked", true}, {"kind=compute", false}, {"device=*", false}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct trace_filter *filter;
         struct filter_match *match;

@@ -16,6 +16,7 @@
 #ifndef HP_COLLECT_COLLECTOR_H
 #define HP_COLLECT_COLLECTOR_H
 
+#include "wire/kinds.h"
 #include "wire/records.h"
 
 #include <stdbool.h>
@@ -38,7 +39,7 @@ void rt_leave(rt_call call, uint32_t name, uint32_t shape) RT_API("leave");
 /* Marks the layer as left without a record. */
 void rt_cancel(rt_call call, unsigned layer) RT_API("cancel");
 
-/* The long form: begin and end are the caller's (rt_now), fields follow `present` (trace/kinds.def). */
+/* The long form: begin and end are the caller's (rt_now), fields follow `present` (wire/kinds.def). */
 struct rt_span {
     uint64_t begin, end, correlation;
     uint32_t name, category, stack, present;
@@ -48,6 +49,23 @@ struct rt_span {
 void rt_span(const struct rt_span *span) RT_API("span");
 /* rt_span with begin from `call`, end = now, and the layer left. */
 void rt_leave_span(rt_call call, struct rt_span *span) RT_API("leave_span");
+
+/* Appends a field to a span: positions (FIELD_..., wire/kinds.h) must come in ascending order. */
+static inline void rt_field(struct rt_span *span, unsigned position, uint64_t value)
+{
+    span->fields[__builtin_popcount(span->present)] = value;
+    span->present |= 1u << position;
+}
+
+/* For hot paths and other kinds of records: room for one record, to be filled in place and closed by the same function.
+ * record is NULL when nothing is recorded (a loss is counted already). A record is `bytes` long, a multiple of 8. */
+typedef struct {
+    struct rt_thread *thread;
+    void *record;
+    uint32_t index, bytes;
+} rt_place;
+rt_place rt_open(uint32_t bytes) RT_API("open");
+void rt_close(rt_place place) RT_API("close");
 
 void rt_instant(unsigned layer, uint32_t name, uint32_t category) RT_API("instant");
 void rt_counter(unsigned layer, uint32_t name, uint32_t unit, double value) RT_API("counter");
@@ -63,6 +81,17 @@ uint32_t rt_string(const char *text, size_t length) RT_API("string");
 /* Called once by a collector when it is loaded: makes the process' file and the calling thread's first chunk, so that a later
  * chroot or setuid doesn't matter. False: nothing will be recorded in this process. */
 bool rt_register(unsigned layer, const char *collector) RT_API("register");
+/* enum wire_session_flags of the session: what the user asked for; 0 when nothing is recorded. */
+uint32_t rt_flags(void) RT_API("flags");
+/* With --call-tree: the number of the calling thread's stack, without its innermost `skip` frames (the caller of rt_stack is frame
+ * 0), for the field `stack` of a span; the same stack has the same number. 0: not asked for, or not to be had. Through the
+ * platform's unwinder: not in signal handlers. */
+uint32_t rt_stack(unsigned skip) RT_API("stack");
+/* Says that this code address stands in records: the mapping that holds it is listed in the process log if it is not yet. Cheap
+ * for an address seen before; collectors call it once an address where they can. */
+void rt_code(const void *address) RT_API("code");
+/* Writes a file of the session (object-...) and its record; the object's number, or 0 on failure, which is counted. */
+uint64_t rt_object(unsigned layer, unsigned kind, uint32_t name, const void *bytes, uint64_t size) RT_API("object");
 /* A line for people, kept with the process. */
 void rt_note(const char *text) RT_API("note");
 

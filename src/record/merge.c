@@ -18,12 +18,16 @@
 
 #define MEMORY_LIMIT (96u << 20) /* of sealed blocks; what is more goes to a spill file beside the session */
 
-const struct merge_part *const merge_parts[3] = {&merge_part_life, &merge_part_events, &merge_part_samples};
-#define PARTS (sizeof merge_parts / sizeof merge_parts[0])
+/* Their callbacks come in this order. */
+const struct merge_part *const merge_parts[MERGE_PARTS_MAXIMUM] = {
+    &merge_part_life,
+    &merge_part_events,
+    &merge_part_samples,
+};
 
 void *merge_state(struct merge *merge, const struct merge_part *part)
 {
-    for (size_t i = 0; i < PARTS; i++)
+    for (size_t i = 0; merge_parts[i]; i++)
         if (merge_parts[i] == part)
             return merge->states[i];
     return NULL;
@@ -49,6 +53,13 @@ bool merge_same_boot(const struct merge *merge)
 const char *merge_directory(const struct merge *merge)
 {
     return merge->directory;
+}
+
+uint64_t merge_duration(struct merge *merge, const struct merge_stream *stream, uint64_t duration)
+{
+    uint64_t start = stream->process ? stream->process->map->start_time : 0;
+    int64_t length = merge_time(merge, stream, start + duration) - merge_time(merge, stream, start);
+    return length > 0 ? (uint64_t)length : 0;
 }
 
 string_id merge_string(struct merge *merge, const struct merge_stream *stream, uint32_t id)
@@ -126,7 +137,7 @@ static int builder_begin(struct merge *merge, struct error *err)
 
 static int parts_create(struct merge *merge, struct error *err)
 {
-    for (size_t i = 0; i < PARTS; i++) {
+    for (size_t i = 0; merge_parts[i]; i++) {
         int code = merge_parts[i]->create ? merge_parts[i]->create(merge, &merge->states[i], err) : 0;
         if (code)
             return code;
@@ -139,7 +150,7 @@ static int parts_create(struct merge *merge, struct error *err)
 
 static int parts_call(struct merge *merge, bool finish, struct error *err)
 {
-    for (size_t i = 0; i < PARTS; i++) {
+    for (size_t i = 0; merge_parts[i]; i++) {
         int (*call)(struct merge *, void *, struct error *) = finish ? merge_parts[i]->finish : merge_parts[i]->between;
         int code = call ? call(merge, merge->states[i], err) : 0;
         if (code)
@@ -185,7 +196,7 @@ static void ledger_close(struct merge *merge)
 
 static void merge_close(struct merge *merge)
 {
-    for (size_t i = 0; i < PARTS; i++)
+    for (size_t i = 0; merge_parts[i]; i++)
         if (merge_parts[i]->destroy)
             merge_parts[i]->destroy(merge->states[i]);
     merge_sources_close(merge);

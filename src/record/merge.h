@@ -32,9 +32,20 @@ struct merge_handler {
     int (*handle)(struct merge *merge, const struct merge_stream *stream, const struct wire_header *record); /* 0, -errno ends the merge */
 };
 
+/* A span of a target, on its way into the trace. */
+struct merge_span {
+    const struct merge_stream *stream;
+    uint8_t layer;             /* enum wire_layer */
+    struct span *span;
+    struct payload *payload;   /* kind PAYLOAD_NONE = none */
+};
+
 /* A module of the merge with state of its own: created before the first pass, finished after the last. All may be NULL. */
 struct merge_part {
     const char *name;
+    uint32_t layers;           /* bit of each enum wire_layer whose spans it wants to see */
+    int (*prepare)(struct merge *merge, void *state, struct merge_span *span);                      /* may still change it */
+    int (*note)(struct merge *merge, void *state, const struct merge_span *span, span_id handle);   /* it is in the builder */
     int (*create)(struct merge *merge, void **ret_state, struct error *err);
     int (*between)(struct merge *merge, void *state, struct error *err);  /* after MERGE_LIFE */
     int (*finish)(struct merge *merge, void *state, struct error *err);   /* after MERGE_ROWS */
@@ -44,6 +55,9 @@ struct merge_part {
 extern const struct merge_part merge_part_life;     /* merge_life.c: processes, threads, metadata, ledger */
 extern const struct merge_part merge_part_events;   /* merge_events.c: spans, instants, counters, links */
 extern const struct merge_part merge_part_samples;  /* merge_samples.c: everything of sampling */
+extern const struct merge_part merge_part_devices;  /* merge_devices.c: devices, queues and what ran on them */
+extern const struct merge_part merge_part_openmp;   /* merge_openmp.c: names of regions, fork, join, barriers, tasks, locks */
+extern const struct merge_part merge_part_mpi;      /* merge_mpi.c: ranks, communicators, requests, messages, collectives */
 
 void *merge_state(struct merge *merge, const struct merge_part *part);
 struct trace_builder *merge_builder(struct merge *merge);
@@ -55,6 +69,8 @@ const char *merge_directory(const struct merge *merge);
 int64_t merge_time(struct merge *merge, const struct merge_stream *stream, uint64_t time);
 /* ns of CLOCK_MONOTONIC_RAW of the recorder on the trace's axis. */
 int64_t merge_time_raw(const struct merge *merge, int64_t raw_ns);
+/* A duration of a stream in ns. */
+uint64_t merge_duration(struct merge *merge, const struct merge_stream *stream, uint64_t duration);
 /* The text of a process' string id in the trace's table; STRING_NONE when unknown. */
 string_id merge_string(struct merge *merge, const struct merge_stream *stream, uint32_t id);
 
@@ -67,5 +83,16 @@ track_id merge_sched_at(struct merge *merge, int32_t pid, int32_t tid, int64_t t
 /* In a target's stream: the process as the recorder numbers it. */
 int32_t merge_stream_pid(const struct merge_stream *stream);
 process_id merge_stream_process(struct merge *merge, const struct merge_stream *stream);
+
+/* Between MERGE_ROWS and the end: the span of a correlation, NONE if it was not recorded. */
+span_id merge_span_find(struct merge *merge, const struct merge_process *process, unsigned layer, uint64_t correlation);
+
+/* What lies at a code address of a process: names as the symbolizer has them. `caller`: the address is a return address. */
+struct merge_location {
+    string_id function, module, file; /* function: demangled, outermost of inlined ones, or module+0xoffset */
+    uint32_t line;                    /* 0 = unknown */
+};
+int merge_locate(struct merge *merge, const struct merge_stream *stream, uint64_t address, bool caller, int64_t time_ns,
+                 struct merge_location *ret_location);
 
 #endif

@@ -81,23 +81,59 @@ static void payload_read(struct merge *merge, const struct merge_stream *stream,
         payload->present |= 1u << bit;
         if (fields[bit].type == PAYLOAD_TYPE_STRING)
             payload->fields[bit].string = merge_string(merge, stream, (uint32_t)value);
+        else if (strcmp(fields[bit].unit, "ns") == 0)
+            payload->fields[bit].u64 = merge_duration(merge, stream, value);
         else
             payload->fields[bit].u64 = value;
     }
 }
 
-static uint64_t correlation_key(const struct merge_stream *stream, uint8_t layer, uint64_t correlation)
+static uint64_t correlation_key(const struct merge_process *process, unsigned layer, uint64_t correlation)
 {
-    return hash_u64(stream->process->key ^ hash_u64(correlation << 3 ^ layer));
+    return hash_u64(process->key ^ hash_u64(correlation << 3 ^ layer));
+}
+
+span_id merge_span_find(struct merge *merge, const struct merge_process *process, unsigned layer, uint64_t correlation)
+{
+    uint64_t index;
+    bool found = correlation && map_get(&events_of(merge)->spans, correlation_key(process, layer, correlation), &index);
+    return found ? (span_id){(uint32_t)index} : SPAN_NONE;
+}
+
+static int call_parts(struct merge *merge, struct merge_span *span, const span_id *handle)
+{
+    int code = 0;
+    for (size_t i = 0; merge_parts[i] && code == 0; i++) {
+        const struct merge_part *part = merge_parts[i];
+        if (!(part->layers >> span->layer & 1))
+            continue;
+        if (handle && part->note)
+            code = part->note(merge, merge->states[i], span, *handle);
+        else if (!handle && part->prepare)
+            code = part->prepare(merge, merge->states[i], span);
+    }
+    return code;
+}
+
+int merge_add_span(struct merge *merge, struct merge_span *span, span_id *ret_handle)
+{
+    struct events *events = events_of(merge);
+    int code = call_parts(merge, span, NULL);
+    if (code == 0)
+        code = trace_builder_add_span(merge->builder, span->span, span->payload->kind ? span->payload : NULL, ret_handle);
+    events->recorded += code == 0;
+    if (code == 0 && span->span->correlation)
+        code = map_set(&events->spans, correlation_key(span->stream->process, span->layer, span->span->correlation),
+                       ret_handle->index);
+    return code ? code : call_parts(merge, span, ret_handle);
 }
 
 static int on_span(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
     const struct wire_span *record = (const struct wire_span *)(const void *)header;
-    struct events *events = events_of(merge);
     if (!stream->process)
         return 0;
-    const struct span span = {
+    struct span span = {
         .track = stream->track,
         .begin_ns = merge_time(merge, stream, record->begin),
         .end_ns = merge_time(merge, stream, record->end),
@@ -109,15 +145,10 @@ static int on_span(struct merge *merge, const struct merge_stream *stream, const
         .stack = STACK_NONE,
     };
     struct payload payload;
-    bool has_payload = record->payload_kind != 0;
-    if (has_payload)
-        payload_read(merge, stream, header, record->payload_kind, record->present, &payload);
+    payload_read(merge, stream, header, record->payload_kind, record->present, &payload);
+    struct merge_span merge_span = {.stream = stream, .layer = record->layer % WIRE_LAYER_COUNT, .span = &span, .payload = &payload};
     span_id handle;
-    int code = trace_builder_add_span(merge->builder, &span, has_payload ? &payload : NULL, &handle);
-    events->recorded += code == 0;
-    if (code == 0 && record->correlation)
-        code = map_set(&events->spans, correlation_key(stream, record->layer, record->correlation), handle.index);
-    return code;
+    return merge_add_span(merge, &merge_span, &handle);
 }
 
 static int on_instant(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
@@ -190,8 +221,8 @@ static int on_link(struct merge *merge, const struct merge_stream *stream, const
     events->links = links;
     uint32_t value = header->value;
     links[events->link_count++] = (struct pending_link){
-        .from = correlation_key(stream, value >> 16 & 0xff, record->from),
-        .to = correlation_key(stream, value >> 24 & 0xff, record->to),
+        .from = correlation_key(stream->process, value >> 16 & 0xff, record->from),
+        .to = correlation_key(stream->process, value >> 24 & 0xff, record->to),
         .kind = value & 0xff,
         .confidence = value >> 8 & 0xff,
     };

@@ -43,6 +43,8 @@ struct merge_process {
     struct map threads;       /* serial -> track */
 };
 
+enum { MERGE_PARTS_MAXIMUM = 12 };
+
 struct merge {
     const char *directory;
     int directory_fd;
@@ -59,13 +61,16 @@ struct merge {
     bool line_tried;
     struct map covered;       /* hash of (key, chunk, lap) -> bytes that are in the spool */
     bool finished;            /* the recorder wrote its last word: else the recording was cut off */
-    void *states[3];
+    void *states[MERGE_PARTS_MAXIMUM];
     const struct merge_handler *handlers[MERGE_PASSES][256]; /* by kind */
     struct map unknown;       /* kind -> count */
     uint64_t unknown_records, damaged_records, refused_records;
 };
 
-extern const struct merge_part *const merge_parts[3];
+extern const struct merge_part *const merge_parts[MERGE_PARTS_MAXIMUM]; /* ends with NULL */
+
+/* merge_events.c: adds a span of a target, shown to the parts that want to see its layer. */
+int merge_add_span(struct merge *merge, struct merge_span *span, span_id *ret_handle);
 
 /* merge_sources.c */
 int merge_sources_open(struct merge *merge, struct error *err);

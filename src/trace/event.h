@@ -8,34 +8,10 @@
 
 #include "base/string_table.h"
 #include "ids.h"
+#include "wire/kinds.h"
 
 #include <stddef.h>
 
-enum span_kind {
-#define SPAN_KIND(enumerator, name) SPAN_KIND_##enumerator,
-#include "kinds.def"
-    SPAN_KIND_COUNT
-};
-enum track_kind {
-#define TRACK_KIND(enumerator, name) TRACK_KIND_##enumerator,
-#include "kinds.def"
-    TRACK_KIND_COUNT
-};
-enum link_kind {
-#define LINK_KIND(enumerator, name) LINK_KIND_##enumerator,
-#include "kinds.def"
-    LINK_KIND_COUNT
-};
-enum confidence {
-#define CONFIDENCE(enumerator, name) CONFIDENCE_##enumerator,
-#include "kinds.def"
-    CONFIDENCE_COUNT
-};
-enum sample_event {
-#define SAMPLE_EVENT(enumerator, name) SAMPLE_EVENT_##enumerator,
-#include "kinds.def"
-    SAMPLE_EVENT_COUNT
-};
 /* Those whose samples stand for CPU time; the others are occurrences of something. */
 #define SAMPLE_EVENTS_CPU                                                                                              \
     ((UINT32_C(1) << SAMPLE_EVENT_CYCLES) | (UINT32_C(1) << SAMPLE_EVENT_CPU_CLOCK) | (UINT32_C(1) << SAMPLE_EVENT_TIMER))
@@ -43,17 +19,6 @@ static inline bool sample_event_is_cpu(uint8_t event)
 {
     return event < SAMPLE_EVENT_COUNT && (SAMPLE_EVENTS_CPU >> event & 1);
 }
-enum sample_cut {
-#define SAMPLE_CUT(enumerator, name) SAMPLE_CUT_##enumerator,
-#include "kinds.def"
-    SAMPLE_CUT_COUNT
-};
-enum payload_kind {
-    PAYLOAD_NONE,
-#define PAYLOAD(enumerator, name) PAYLOAD_##enumerator,
-#include "kinds.def"
-    PAYLOAD_COUNT
-};
 enum payload_type { PAYLOAD_TYPE_U64, PAYLOAD_TYPE_I64, PAYLOAD_TYPE_DOUBLE, PAYLOAD_TYPE_STRING };
 
 /* Names as filters, files and queries have them; NULL for a number out of range. The reverse gives -1 when unknown. */

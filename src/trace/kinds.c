@@ -7,32 +7,32 @@
 
 static const char *const span_kind_names[] = {
 #define SPAN_KIND(enumerator, name) name,
-#include "kinds.def"
+#include "wire/kinds.def"
 };
 static const char *const track_kind_names[] = {
 #define TRACK_KIND(enumerator, name) name,
-#include "kinds.def"
+#include "wire/kinds.def"
 };
 static const char *const link_kind_names[] = {
 #define LINK_KIND(enumerator, name) name,
-#include "kinds.def"
+#include "wire/kinds.def"
 };
 static const char *const confidence_names[] = {
 #define CONFIDENCE(enumerator, name) name,
-#include "kinds.def"
+#include "wire/kinds.def"
 };
 static const char *const sample_event_names[] = {
 #define SAMPLE_EVENT(enumerator, name) name,
-#include "kinds.def"
+#include "wire/kinds.def"
 };
 static const char *const sample_cut_names[] = {
 #define SAMPLE_CUT(enumerator, name) name,
-#include "kinds.def"
+#include "wire/kinds.def"
 };
 static const char *const payload_kind_names[] = {
     "none",
 #define PAYLOAD(enumerator, name) name,
-#include "kinds.def"
+#include "wire/kinds.def"
 };
 
 struct owned_field {
@@ -41,14 +41,14 @@ struct owned_field {
 };
 static const struct owned_field all_fields[] = {
 #define FIELD(payload, name, type, unit) {PAYLOAD_##payload, {#name, PAYLOAD_TYPE_##type, unit}},
-#include "kinds.def"
+#include "wire/kinds.def"
 };
 #define ALL_FIELDS_COUNT (sizeof(all_fields) / sizeof(all_fields[0]))
 
 /* Fields of one payload must stand together, so that a slice of one flat array describes them. */
 static const struct payload_field flat_fields[] = {
 #define FIELD(payload, name, type, unit) {#name, PAYLOAD_TYPE_##type, unit},
-#include "kinds.def"
+#include "wire/kinds.def"
 };
 
 static const char *name_at(const char *const *names, size_t count, size_t index)

@@ -99,7 +99,7 @@ struct wire_thread_end {
 };
 
 /*
- * What happened from begin to end. Payload: bit i of `present` says that field i (trace/kinds.def) of payload_kind follows
+ * What happened from begin to end. Payload: bit i of `present` says that field i (wire/kinds.def) of payload_kind follows
  * behind the fixed part, 8 bytes each in ascending order; a STRING field is a string id of the process.
  */
 struct wire_span {
@@ -275,6 +275,99 @@ struct wire_off_cpu {
     int32_t pid, tid;
     uint16_t from_cpu, to_cpu;
     uint32_t reserved;
+};
+
+/* Behind the fixed part: `count` addresses of 8 bytes as they were in the process; callers' are return addresses. */
+struct wire_call_stack {
+    struct wire_header header; /* value: number of the stack in its process, from 1 */
+    uint64_t time;
+    uint32_t count;
+    uint32_t flags;            /* 1: goes on, was cut */
+};
+
+/* Devices and queues belong to a process and a layer; numbers are the collector's. */
+struct wire_device {
+    struct wire_header header; /* value: name */
+    uint64_t time;
+    int32_t device;
+    uint8_t layer, reserved[3];
+    uint64_t reserved2;
+};
+struct wire_queue {
+    struct wire_header header; /* value: name; 0 = made from the number */
+    uint64_t time;
+    uint64_t queue;            /* the collector's id, never reused in the process; shown as `stream` */
+    int32_t device;            /* -1 = unknown */
+    int32_t stream;            /* number for people, counted from 0 within its device; -1 = none */
+    uint8_t layer, reserved[7];
+};
+/* As a span, on a queue's lane. Times are in the process' clock, or in a device's. Payload fields follow the fixed part. */
+struct wire_device_span {
+    struct wire_span span;
+    uint64_t queue;            /* of a queue record that may come later */
+    int32_t device;            /* of the lane, should no queue record be found */
+    uint32_t clock;            /* 0: the process' clock; else a device clock's number, times in its units */
+    uint64_t launch;           /* correlation of the host's span (same layer) that caused it: its parent and a launch link; 0 = unknown */
+};
+/*
+ * Either a pair (both clocks read together, `spread` around it) or a bound: `order` -1 = device_time was before `time`, 1 = after.
+ * Many bounds together give the offset, and its error, of a clock that cannot be read directly.
+ */
+struct wire_device_clock {
+    struct wire_header header; /* value: number of the clock, from 1 */
+    uint64_t time;             /* in the process' clock */
+    uint64_t device_time;      /* ns of the device's */
+    uint64_t spread;           /* in the process' clock: twice the error bound of a pair */
+    int32_t order;             /* 0 = pair */
+    uint32_t reserved;
+};
+/* The file is object-<pid>-<key>-<number> of the session directory. */
+struct wire_object {
+    struct wire_header header; /* value: name (string id) */
+    uint64_t time;
+    uint64_t object;           /* number in the process; payload field `object` */
+    uint64_t bytes;
+    uint8_t layer, kind;       /* enum wire_object_kind */
+    uint8_t reserved[6];
+};
+enum wire_object_kind { WIRE_OBJECT_ELF = 0, WIRE_OBJECT_CUBIN = 1, WIRE_OBJECT_PTX = 2, WIRE_OBJECT_OTHER = 3 };
+
+struct wire_mpi_rank {
+    struct wire_header header; /* value: text of the library's version */
+    uint64_t time;
+    int32_t rank, size;        /* in MPI_COMM_WORLD; -1 = unknown (only a launcher's variable was there: size may be) */
+    uint64_t world;            /* identity of MPI_COMM_WORLD; 0 = unknown */
+};
+enum wire_mpi_comm_flags { WIRE_MPI_COMM_INTER = 1, WIRE_MPI_COMM_WINDOW = 2, WIRE_MPI_COMM_FILE = 4, WIRE_MPI_COMM_LOCAL = 8 /* identity not agreed: means this process only */ };
+/* Behind the fixed part: `listed` world ranks of 4 bytes by rank in the communicator, padded to 8. */
+struct wire_mpi_comm {
+    struct wire_header header; /* value: name; 0 = none */
+    uint64_t time;
+    uint64_t comm, parent;     /* identities; parent 0 = none */
+    uint32_t size, listed;     /* listed: 0 or size (both groups, local first, of an intercommunicator) */
+    int32_t rank;
+    uint32_t flags;            /* enum wire_mpi_comm_flags */
+};
+/* In this form also the status of a blocking receive. A request that was freed or came to nothing has flags. */
+enum wire_mpi_complete_flags { WIRE_MPI_CANCELLED = 1, WIRE_MPI_FREED = 2, WIRE_MPI_STATUS = 4 /* source, tag, bytes are known */, WIRE_MPI_NO_WAIT = 8 /* found by a test that began no span */ };
+struct wire_mpi_complete {
+    struct wire_header header; /* value: enum wire_mpi_complete_flags */
+    uint64_t time;
+    uint64_t request;          /* correlation of the span that posted it (of its MPI_Start, if it is persistent) */
+    uint64_t wait;             /* correlation of the span of the wait or test that ended it; 0 = none */
+    int32_t source, tag;       /* world rank, tag */
+    uint64_t bytes;
+    uint64_t reserved;
+};
+/* The shortest of `trips` round trips to another process: at own_time (half way) the other's clock showed peer_raw_ns. */
+struct wire_clock_probe {
+    struct wire_header header; /* value: 0 = at the beginning (MPI_Init), 1 = at the end (MPI_Finalize), 2 = between */
+    uint64_t own_time;         /* in the process' clock */
+    int64_t own_raw_ns, peer_raw_ns; /* CLOCK_MONOTONIC_RAW of either */
+    uint64_t error_ns;         /* half the round trip */
+    int32_t peer_rank, trips;  /* world rank */
+    uint64_t peer_domain;      /* hash of the other's boot id and time namespace */
+    uint64_t own_domain;
 };
 
 struct wire_target_maps {

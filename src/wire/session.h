@@ -7,6 +7,7 @@
  *   process-<pid>-<key>                           struct wire_process and the process log, made by a target's runtime
  *   chunk-<pid>-<key>-<number>                    struct wire_chunk and records (buffer.h), made by a target's runtime
  *   note-<pid>-<key>                              one line of text: why a runtime switched itself off
+ *   object-<pid>-<key>-<number>                   code for a device (struct wire_object), made by a target's collector
  *   spool-keep, spool-00000001 ...                the recorder's packed blocks (docs/formats/spool.md)
  *
  * pid is decimal, as the process sees itself; key is 16 hex digits, drawn anew by each program image (exec); number is decimal.
@@ -75,7 +76,12 @@ struct wire_session {
     uint32_t announced;         /* grows by one for each file made: tells the recorder to look */
     uint32_t flags;             /* enum wire_session_flags, by the recorder */
 };
-enum wire_session_flags { WIRE_SESSION_NO_SHARED_MAP = 1 /* targets write with pwrite, as where MAP_SHARED fails (tests) */ };
+enum wire_session_flags {
+    WIRE_SESSION_NO_SHARED_MAP = 1, /* targets write with pwrite, as where MAP_SHARED fails (tests) */
+    WIRE_SESSION_CALL_TREE = 2,     /* --call-tree: a stack with every intercepted call */
+    WIRE_SESSION_KEEP_CODE = 4,     /* --disasm: code for devices is kept (object files) */
+    WIRE_SESSION_PC_SAMPLING = 8,   /* --gpu-pc-sampling */
+};
 
 /*
  * A process' file: this header, then the process log from log_offset on: records appended by any thread without a lock. The

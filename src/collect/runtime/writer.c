@@ -211,6 +211,25 @@ void rt_leave_span(rt_call call, struct rt_span *span)
     span_write(call.thread, span);
 }
 
+rt_place rt_open(uint32_t bytes)
+{
+    rt_place place = {.thread = recording_thread(), .bytes = bytes};
+    if (RT_LIKELY(place.thread))
+        place.record = rt_reserve(place.thread, bytes, &place.index);
+    return place;
+}
+
+void rt_close(rt_place place)
+{
+    if (RT_LIKELY(place.record))
+        rt_publish(place.thread, place.index, place.bytes);
+}
+
+uint32_t rt_flags(void)
+{
+    return rt_load(&rt.state) == RT_OFF || !rt.session ? 0 : rt.session->flags;
+}
+
 bool rt_append(const struct wire_header *record)
 {
     struct rt_thread *thread = recording_thread();

@@ -3,13 +3,6 @@
 #include "collector.h"
 #include "../collector.h"
 
-#define SPAN_RANGE 30   /* enum span_kind of the trace model */
-#define SPAN_API 9
-#define SPAN_LAUNCH 6
-#define PAYLOAD_TEST 4  /* enum payload_kind */
-#define LINK_LAUNCH 0   /* enum link_kind */
-#define CERTAIN 0       /* enum confidence */
-
 static uint32_t name_call, name_launch, name_work;
 
 __attribute__((constructor)) static void collector_start(void)
@@ -39,7 +32,7 @@ int test_call(void)
 {
     rt_call call = rt_enter(WIRE_LAYER_TEST);
     int result = work();
-    rt_leave(call, name_call, RT_SHAPE(WIRE_LAYER_TEST, SPAN_API));
+    rt_leave(call, name_call, RT_SHAPE(WIRE_LAYER_TEST, SPAN_KIND_API));
     return result;
 }
 
@@ -47,12 +40,12 @@ void test_call_with(void (*inside)(void *), void *argument)
 {
     rt_call call = rt_enter(WIRE_LAYER_TEST);
     inside(argument);
-    rt_leave(call, name_call, RT_SHAPE(WIRE_LAYER_TEST, SPAN_API));
+    rt_leave(call, name_call, RT_SHAPE(WIRE_LAYER_TEST, SPAN_KIND_API));
 }
 
 void test_named(const char *name, uint64_t value)
 {
-    struct rt_span span = {.begin = rt_now(), .layer = WIRE_LAYER_TEST, .span_kind = SPAN_RANGE, .payload_kind = PAYLOAD_TEST};
+    struct rt_span span = {.begin = rt_now(), .layer = WIRE_LAYER_TEST, .span_kind = SPAN_KIND_RANGE, .payload_kind = PAYLOAD_TEST};
     span.name = string_of(name);
     span.present = 1;
     span.fields[0] = value;
@@ -73,7 +66,7 @@ void test_counter(const char *name, double value)
 void test_launch(uint64_t value)
 {
     uint64_t launch = rt_correlation(), task = rt_correlation();
-    struct rt_span span = {.begin = rt_now(), .correlation = launch, .layer = WIRE_LAYER_TEST, .span_kind = SPAN_LAUNCH};
+    struct rt_span span = {.begin = rt_now(), .correlation = launch, .layer = WIRE_LAYER_TEST, .span_kind = SPAN_KIND_LAUNCH};
     span.name = name_launch;
     span.end = rt_now();
     rt_span(&span);
@@ -85,7 +78,7 @@ void test_launch(uint64_t value)
     span.fields[0] = value;
     span.end = rt_now();
     rt_span(&span);
-    rt_link(LINK_LAUNCH, CERTAIN, WIRE_LAYER_TEST, launch, WIRE_LAYER_TEST, task);
+    rt_link(LINK_KIND_LAUNCH, CONFIDENCE_CERTAIN, WIRE_LAYER_TEST, launch, WIRE_LAYER_TEST, task);
 }
 
 void test_burst(uint64_t count)

@@ -157,6 +157,13 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, s
     return result;
 }
 
+/* A process that shuts itself in: what is mapped now can't be read later. */
+static void list_last(void)
+{
+    if (rt_load(&rt.state) == RT_READY)
+        rt_code_list();
+}
+
 int prctl(int option, ...) EXPORT;
 int prctl(int option, ...)
 {
@@ -165,8 +172,10 @@ int prctl(int option, ...)
     unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long);
     unsigned long c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
     va_end(list);
-    if (option == PR_SET_SECCOMP && (a == SECCOMP_MODE_STRICT || b)) /* without a filter it only asks what the kernel can */
+    if (option == PR_SET_SECCOMP && (a == SECCOMP_MODE_STRICT || b)) { /* without a filter it only asks what the kernel can */
+        list_last();
         rt_store(&rt.no_new_files, a == SECCOMP_MODE_STRICT ? 2u : 1u);
+    }
     if (!real_prctl)
         find(&real_prctl, "prctl");
     return real_prctl(option, a, b, c, d);
@@ -179,9 +188,12 @@ void rt_find_syscall(void) __attribute__((visibility("hidden"), used));
 
 void rt_seccomp_seen(long number, unsigned long operation, unsigned long flags, const void *filter)
 {
-    if (operation == SECCOMP_SET_MODE_STRICT)
+    bool strict = operation == SECCOMP_SET_MODE_STRICT, filtered = operation == SECCOMP_SET_MODE_FILTER && filter;
+    if (strict || filtered)
+        list_last();
+    if (strict)
         rt_store(&rt.no_new_files, 2u);
-    else if (operation == SECCOMP_SET_MODE_FILTER && filter)
+    else if (filtered)
         rt_store(&rt.no_new_files, 1u);
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process log and the string table. Both are lock-free and may be used in signal handlers: room is taken by compare and
- * swap, a record's header is stored last, and two threads that bring the same new text may both write it (one wins the
- * table, the other's record is just unused).
+ * The process log and the texts in it. Lock-free, for signal handlers too: room is taken by compare and swap, a record's header
+ * is stored last.
  */
 #include "runtime.h"
 
@@ -10,11 +9,8 @@
 
 #define LOG_STEP (128u << 10)       /* the file grows by this */
 #define TEXT_MAX 60000u
-#define LEVELS 8                    /* level k has 4096 << 2k slots: 4096 to 67 million */
-#define PROBES 16
 
-/* A slot: high half of the hash | string id. 0 = empty. */
-static uint64_t *levels[LEVELS];
+static struct rt_table strings;
 
 static uint8_t *log_base(void)
 {
@@ -93,66 +89,21 @@ static uint64_t hash_text(const char *text, size_t length)
     return hash ^ hash >> 29;
 }
 
-static bool same_text(uint32_t id, const char *text, size_t length)
+const struct wire_header *rt_log_at(uint32_t place)
 {
-    const struct wire_header *header = (const struct wire_header *)(const void *)(log_base() + (uint64_t)id * 8);
-    return header->value == length && __builtin_memcmp(header + 1, text, length) == 0;
+    return (const struct wire_header *)(const void *)(log_base() + (uint64_t)place * 8);
 }
 
-static uint32_t string_write(const char *text, size_t length)
+static bool same_text(const struct rt_key *key, const struct wire_header *record)
 {
-    uint32_t offset;
-    struct wire_header header = {.kind = WIRE_STRING,
-                                 .words = (uint16_t)(1 + wire_round_up((uint32_t)length) / 8),
-                                 .value = (uint32_t)length};
-    return rt_log_append(&header, text, (uint32_t)length, &offset) ? 0 : offset / 8;
+    return record->value == key->bytes && __builtin_memcmp(record + 1, key->data, key->bytes) == 0;
 }
 
-static uint64_t *level_get(unsigned level)
+static uint32_t string_write(const struct rt_key *key)
 {
-    uint64_t *slots = rt_load(&levels[level]);
-    if (slots)
-        return slots;
-    size_t bytes = ((size_t)4096 << (2 * level)) * sizeof *slots;
-    void *map = sys_mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (sys_is_error((long)map))
-        return 0;
-    if (__atomic_compare_exchange_n(&levels[level], &slots, (uint64_t *)map, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return map;
-    sys_call(__NR_munmap, map, bytes, 0, 0);
-    return slots;
-}
-
-struct intern {
-    const char *text;
-    size_t length;
-    uint64_t hash;
-    uint32_t written; /* id of the record once it is in the log */
-    bool failed;      /* no room in the log */
-};
-
-/* Looks the text up in one level, puts it in where a slot is empty. 0 = this level's neighbourhood is full, or failed. */
-static uint32_t level_intern(uint64_t *slots, unsigned level, struct intern *in)
-{
-    uint64_t mask = ((uint64_t)4096 << (2 * level)) - 1;
-    for (unsigned probe = 0; probe < PROBES; probe++) {
-        uint64_t *slot = &slots[(in->hash + probe) & mask];
-        uint64_t found = rt_load(slot);
-        if (found == 0) {
-            if (!in->written)
-                in->written = string_write(in->text, in->length);
-            if (!in->written) {
-                in->failed = true;
-                return 0;
-            }
-            uint64_t mine = (in->hash & 0xffffffff00000000ull) | in->written;
-            if (__atomic_compare_exchange_n(slot, &found, mine, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-                return in->written;
-        }
-        if (found >> 32 == in->hash >> 32 && same_text((uint32_t)found, in->text, in->length))
-            return (uint32_t)found;
-    }
-    return 0;
+    uint32_t offset, length = (uint32_t)key->bytes;
+    struct wire_header header = {.kind = WIRE_STRING, .words = (uint16_t)(1 + wire_round_up(length) / 8), .value = length};
+    return rt_log_append(&header, key->data, length, &offset) ? 0 : offset / 8;
 }
 
 uint32_t rt_string(const char *text, size_t length)
@@ -163,14 +114,8 @@ uint32_t rt_string(const char *text, size_t length)
     for (size_t i = 0; i < length; i++)
         if (!text[i])
             length = i;
-    struct intern in = {.text = text, .length = length, .hash = hash_text(text, length)};
-    for (unsigned level = 0; level < LEVELS && length && !in.failed; level++) {
-        uint64_t *slots = level_get(level);
-        uint32_t id = slots ? level_intern(slots, level, &in) : 0;
-        if (id || !slots)
-            return id;
-    }
-    return in.written;
+    struct rt_key key = {.hash = hash_text(text, length), .data = text, .bytes = length, .write = string_write, .same = same_text};
+    return length ? rt_table_find(&strings, &key) : 0;
 }
 
 void rt_log_info(uint32_t topic, const char *text)
@@ -188,13 +133,7 @@ void rt_note(const char *text)
         rt_log_info(WIRE_INFO_NOTE, text);
 }
 
-/* The tables are the child's own memory after fork, but the ids are the parent's. */
 void rt_log_forget(void)
 {
-    for (unsigned level = 0; level < LEVELS; level++) {
-        uint64_t *slots = levels[level];
-        levels[level] = 0;
-        if (slots)
-            sys_call(__NR_munmap, slots, ((size_t)4096 << (2 * level)) * sizeof *slots, 0, 0);
-    }
+    rt_table_forget(&strings);
 }

@@ -49,6 +49,7 @@ struct rt_thread {
     uint64_t cpu_ns;               /* sampler: thread CPU time at the last sample */
     int32_t timer;                 /* sampler: kernel timer id; -1 = none */
     uint32_t samples;              /* sampler: taken in this thread */
+    uintptr_t unwinding;           /* stack: where on the stack it is being taken; 0 = not */
     char name[16];                 /* sampler: as last written */
     uint32_t lost;
     struct rt_context contexts[WIRE_CONTEXTS];
@@ -112,9 +113,34 @@ void rt_name_chunk(char *name, uint32_t number);
 void rt_name_note(char *name);
 
 /* log.c */
+const struct wire_header *rt_log_at(uint32_t place); /* place: offset / 8 */
 uint32_t rt_log_append(const struct wire_header *header, const void *tail, uint32_t tail_bytes, uint32_t *ret_offset); /* 0 or reason + 1 */
 void rt_log_forget(void);                         /* strings too: after fork */
 void rt_log_info(uint32_t topic, const char *text);
+
+/* table.c: contents of the log, each written once */
+#define RT_TABLE_LEVELS 8
+struct rt_table {
+    uint64_t *levels[RT_TABLE_LEVELS];
+};
+struct rt_key {
+    uint64_t hash;
+    const void *data;
+    size_t bytes;
+    uint32_t (*write)(const struct rt_key *key);                               /* into the log: its place there, 0 = no room */
+    bool (*same)(const struct rt_key *key, const struct wire_header *record);
+};
+uint32_t rt_table_find(struct rt_table *table, const struct rt_key *key);      /* its place in the log; 0 = no room */
+void rt_table_forget(struct rt_table *table);
+
+/* code.c */
+void rt_code_list(void);                          /* what is mapped executable and not yet in the log */
+uint64_t rt_code_listed_at(void);                 /* clock; 0 = never */
+void rt_code_forget(void);
+
+/* stack.c */
+void rt_stacks_start(void);
+void rt_stacks_forget(void);
 
 /* thread.c */
 struct rt_thread *rt_thread_get(void);            /* the calling thread's, made if need be; NULL when nothing is recorded */
@@ -135,7 +161,6 @@ void rt_publish(struct rt_thread *thread, unsigned index, uint32_t bytes);
 void rt_sampler_start(void);
 void rt_sampler_thread(struct rt_thread *thread);
 void rt_sampler_thread_end(struct rt_thread *thread);
-void rt_sampler_maps(void);
 
 /* interpose.c */
 void rt_interpose_start(void);

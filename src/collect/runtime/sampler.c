@@ -6,7 +6,6 @@
  */
 #include "runtime.h"
 
-#include <asm/fcntl.h>
 #include <features.h>
 #include <linux/auxvec.h>
 #include <linux/prctl.h>
@@ -25,8 +24,6 @@ extern unsigned long getauxval(unsigned long type);
 
 static int signal_number;      /* 0 = not started */
 static char cookie;            /* its address marks our timers */
-static uint32_t maps_busy;
-static uint64_t maps_at;
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -242,8 +239,8 @@ void rt_sampler_thread(struct rt_thread *thread)
     uint64_t times[4] = {period / 1000000000u, period % 1000000000u, period / 1000000000u, period % 1000000000u};
     sys_call(__NR_timer_settime, id, 0, times, 0);
     thread->timer = id;
-    if (rt_clock() - maps_at > rt.ticks_per_ms * 1000)
-        rt_sampler_maps();
+    if (rt_clock() - rt_code_listed_at() > rt.ticks_per_ms * 1000)
+        rt_code_list();
 }
 
 void rt_sampler_thread_end(struct rt_thread *thread)
@@ -276,70 +273,5 @@ void rt_sampler_start(void)
     struct rt_thread *thread = rt_thread_get();
     if (thread)
         rt_sampler_thread(thread);
-    rt_sampler_maps();
-}
-
-static void maps_write(const char *text, uint32_t length)
-{
-    struct wire_target_maps record = {
-        .header = {WIRE_TARGET_MAPS, (uint16_t)((sizeof record + wire_round_up(length)) / 8), length},
-        .time = rt_clock(),
-    };
-    static char body[sizeof record.time + PAGE];
-    __builtin_memcpy(body, &record.time, sizeof record.time);
-    __builtin_memcpy(body + sizeof record.time, text, length);
-    rt_log_append(&record.header, body, (uint32_t)sizeof record.time + length, 0);
-}
-
-/* A line "start-end perms ..." whose mapping is executable. */
-static bool is_executable(const char *line, uint32_t length)
-{
-    uint32_t blank = 0;
-    while (blank < length && line[blank] != ' ')
-        blank++;
-    return blank + 4 < length && line[blank + 3] == 'x';
-}
-
-/* Keeps the executable lines of a piece of the file at its front; returns how many bytes at the end are no whole line. */
-static uint32_t maps_filter(char *text, uint32_t length, uint32_t *ret_kept)
-{
-    uint32_t kept = 0, begin = 0;
-    for (uint32_t i = 0; i < length; i++) {
-        if (text[i] != '\n')
-            continue;
-        if (is_executable(text + begin, i - begin)) {
-            __builtin_memmove(text + kept, text + begin, i + 1 - begin);
-            kept += i + 1 - begin;
-        }
-        begin = i + 1;
-    }
-    *ret_kept = kept;
-    return length - begin;
-}
-
-/* What is mapped executable now, into the process log: addresses of samples mean nothing without it. */
-void rt_sampler_maps(void)
-{
-    static char text[PAGE];
-    uint32_t expected = 0;
-    if (!rt.sampling || rt.no_new_files ||
-        !__atomic_compare_exchange_n(&maps_busy, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return;
-    long fd = sys_call(__NR_openat, SYS_AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-    uint32_t have = 0;
-    while (fd >= 0) {
-        long got = sys_call(__NR_read, fd, text + have, sizeof text - have, 0);
-        if (got <= 0)
-            break;
-        uint32_t length = have + (uint32_t)got, kept;
-        uint32_t rest = maps_filter(text, length, &kept);
-        if (kept)
-            maps_write(text, kept);
-        have = rest < sizeof text ? rest : 0; /* a line longer than a page: skipped */
-        __builtin_memmove(text, text + length - have, have);
-    }
-    if (fd >= 0)
-        sys_close((int)fd);
-    maps_at = rt_clock();
-    rt_store(&maps_busy, 0u);
+    rt_code_list();
 }

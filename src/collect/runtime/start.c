@@ -189,6 +189,8 @@ void rt_forked(void)
     rt.thread_serial = 0;
     rt.chunk_number = 0;
     rt_log_forget();
+    rt_stacks_forget();
+    rt_code_forget();
     rt_chunks_forget();
     rt_threads_forget();
     rt_self = 0;
@@ -254,6 +256,8 @@ __attribute__((constructor)) static void runtime_start(void)
     rt_interpose_session();
     rt_clock_choose(rt.session);
     rt.sampling = rt.session->sampling;
+    if (rt.session->flags & WIRE_SESSION_CALL_TREE)
+        rt_stacks_start();
     rt_store(&rt.state, RT_SESSION);
     if (rt.sampling && rt_ready())
         rt_sampler_start();
@@ -265,7 +269,8 @@ __attribute__((destructor)) static void runtime_end(void)
 {
     if (rt_load(&rt.state) != RT_READY || (rt.canary && *rt.canary == 0))
         return;
-    rt_sampler_maps();
+    if (rt.sampling)
+        rt_code_list();
     rt_store(&rt.calibrated_at, 0ull);
     rt_calibrate();
     rt_store(&rt.process->ended, 1u);

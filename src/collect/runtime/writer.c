@@ -297,5 +297,7 @@ bool rt_register(unsigned layer, const char *collector)
         release(thread, 0);
     }
     rt_log_info(WIRE_INFO_COLLECTOR, collector);
+    if (!rt_code_listed_at())
+        rt_code_list();
     return true;
 }

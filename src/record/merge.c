@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "merge_places.h"
 #include "session_files.h"
 #include "target_files.h"
 
@@ -23,6 +24,7 @@ const struct merge_part *const merge_parts[MERGE_PARTS_MAXIMUM] = {
     &merge_part_life,
     &merge_part_events,
     &merge_part_samples,
+    &merge_part_places,
 };
 
 void *merge_state(struct merge *merge, const struct merge_part *part)

@@ -87,9 +87,10 @@ process_id merge_stream_process(struct merge *merge, const struct merge_stream *
 /* Between MERGE_ROWS and the end: the span of a correlation, NONE if it was not recorded. */
 span_id merge_span_find(struct merge *merge, const struct merge_process *process, unsigned layer, uint64_t correlation);
 
-/* What lies at a code address of a process: names as the symbolizer has them. `caller`: the address is a return address. */
+/* What lies at a code address of a process: names as the symbolizer has them. `caller`: the address is a return address. From
+ * `between` on. */
 struct merge_location {
-    string_id function, module, file; /* function: demangled, outermost of inlined ones, or module+0xoffset */
+    string_id function, module, file; /* function: demangled, not what is inlined into it, or module+0xoffset; NONE: nothing is known */
     uint32_t line;                    /* 0 = unknown */
 };
 int merge_locate(struct merge *merge, const struct merge_stream *stream, uint64_t address, bool caller, int64_t time_ns,

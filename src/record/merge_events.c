@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "merge_internal.h"
+#include "merge_places.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -148,7 +149,8 @@ static int on_span(struct merge *merge, const struct merge_stream *stream, const
     payload_read(merge, stream, header, record->payload_kind, record->present, &payload);
     struct merge_span merge_span = {.stream = stream, .layer = record->layer % WIRE_LAYER_COUNT, .span = &span, .payload = &payload};
     span_id handle;
-    return merge_add_span(merge, &merge_span, &handle);
+    int code = merge_call_stack(merge, stream, record->stack, &span.stack);
+    return code ? code : merge_add_span(merge, &merge_span, &handle);
 }
 
 static int on_instant(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)

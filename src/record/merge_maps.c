@@ -34,6 +34,7 @@ struct timeline {
     size_t first, count;     /* of the sorted mappings */
     struct address_map *map; /* with `applied` of them */
     size_t applied;
+    struct address_map *last; /* with all of them */
 };
 
 struct merge_maps {
@@ -60,8 +61,10 @@ void merge_maps_destroy(struct merge_maps *maps)
 {
     if (!maps)
         return;
-    for (size_t i = 0; i < maps->process_count; i++)
+    for (size_t i = 0; i < maps->process_count; i++) {
         address_map_destroy(maps->timelines[i].map);
+        address_map_destroy(maps->timelines[i].last);
+    }
     for (size_t i = 0; i < maps->count; i++)
         free(maps->noted[i].path);
     free(maps->timelines);
@@ -192,10 +195,21 @@ int merge_maps_prepare(struct merge_maps *maps)
     return r;
 }
 
+/* A target names files by what they are called; what the recorder saw there is the same, and better known. */
+static bool is_there(const struct noted_mapping *mapping, const struct address_map *map)
+{
+    struct module_place place;
+    return mapping->from_target && address_map_find(map, mapping->start, &place) &&
+           module_kind_of(place.module) == module_kind_of(mapping->module) &&
+           strcmp(module_path(place.module), module_path(mapping->module)) == 0;
+}
+
 static int apply_one(const struct noted_mapping *mapping, struct address_map *map)
 {
     if (!mapping->module)
         return address_map_remove(map, mapping->start, mapping->length);
+    if (is_there(mapping, map))
+        return 0;
     return address_map_add_module(map, mapping->start, mapping->length, mapping->file_offset, mapping->module);
 }
 
@@ -280,4 +294,20 @@ struct address_map *merge_maps_at(struct merge_maps *maps, process_id process, i
         return NULL;
     advance(maps, timeline, time_ns);
     return timeline->map;
+}
+
+struct address_map *merge_maps_last(struct merge_maps *maps, process_id process)
+{
+    if (process.index == ID_NONE || reserve_timelines(maps, (size_t)process.index + 1) < 0)
+        return NULL;
+    struct timeline *timeline = &maps->timelines[process.index];
+    const struct trace_process *row = trace_builder_process(merge_builder(maps->merge), process);
+    if (!timeline->last && address_map_create(merge_modules_table(maps->modules), row ? row->pid : 0, &timeline->last) == 0)
+        apply_ancestors(maps, process, INT64_MAX, timeline->last, 0);
+    return timeline->last;
+}
+
+uint64_t merge_maps_state(const struct merge_maps *maps, process_id process, int64_t time_ns)
+{
+    return process.index < maps->process_count ? count_until(maps, &maps->timelines[process.index], time_ns) : 0;
 }

@@ -18,5 +18,9 @@ int merge_maps_note_target(struct merge_maps *maps, const struct merge_stream *s
 int merge_maps_prepare(struct merge_maps *maps);
 /* The mappings of a process at a time of the trace: valid until the next call. NULL: no memory. */
 struct address_map *merge_maps_at(struct merge_maps *maps, process_id process, int64_t time_ns);
+/* All that it ever mapped, later on top of earlier: for what a target's own list named after it was used. */
+struct address_map *merge_maps_last(struct merge_maps *maps, process_id process);
+/* Equal for times between which its mappings do not change. */
+uint64_t merge_maps_state(const struct merge_maps *maps, process_id process, int64_t time_ns);
 
 #endif

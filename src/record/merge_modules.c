@@ -285,6 +285,28 @@ static int resolve(struct merge_modules *modules, struct module *module, struct 
     return r;
 }
 
+int merge_modules_name(struct merge_modules *modules, struct module *module, uint64_t address, int64_t raw_ns,
+                       struct merge_location *ret_location)
+{
+    struct symbol_frame names[FRAMES_AT_ONE_ADDRESS] = {{.named_after = address}};
+    struct opened_module *opened = opened_slot(modules, module);
+    if (!opened)
+        return -ENOMEM;
+    const char *path = opened->path ? opened->path : module_path(module);
+    size_t count = 1;
+    if (modules->symbolizer)
+        count = symbolizer_resolve(modules->symbolizer, module, address, module_owner(module), raw_ns, names,
+                                   FRAMES_AT_ONE_ADDRESS);
+    const struct symbol_frame *outermost = &names[count ? count - 1 : 0];
+    *ret_location = (struct merge_location){
+        .function = outermost->known ? outermost->function : place_name(modules, path, outermost->named_after),
+        .module = trace_builder_string(merge_builder(modules->merge), path),
+        .file = outermost->known ? outermost->file : STRING_NONE,
+        .line = outermost->known ? outermost->line : 0,
+    };
+    return 0;
+}
+
 static int push_unknown(struct merge_modules *modules, stack_id parent, stack_id *ret_stack)
 {
     struct trace_builder *builder = merge_builder(modules->merge);

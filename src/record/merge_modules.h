@@ -27,6 +27,10 @@ struct module *merge_modules_by_path(struct merge_modules *modules, const char *
 int merge_modules_push(struct merge_modules *modules, stack_id parent, struct module *module, uint64_t address, int64_t raw_ns,
                        stack_id *ret_stack);
 
+/* The function (not what is inlined into it) that holds an address, with its file and line. */
+int merge_modules_name(struct merge_modules *modules, struct module *module, uint64_t address, int64_t raw_ns,
+                       struct merge_location *ret_location);
+
 /* The stack of CPU time in kernel code that could not be sampled: one frame that says so. */
 int merge_modules_push_excluded(struct merge_modules *modules, stack_id *ret_stack);
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "merge_maps.h"
 #include "merge_modules.h"
+#include "merge_places.h"
 #include "merge_unwind.h"
 
 #include <errno.h>
@@ -71,6 +72,16 @@ static int samples_create(struct merge *merge, void **ret_state, struct error *e
 static struct merge_samples *state_of(struct merge *merge)
 {
     return merge_state(merge, &merge_part_samples);
+}
+
+struct merge_modules *merge_samples_modules(struct merge *merge)
+{
+    return state_of(merge)->modules;
+}
+
+struct merge_maps *merge_samples_maps(struct merge *merge)
+{
+    return state_of(merge)->maps;
 }
 
 static int on_module(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)

@@ -332,6 +332,19 @@ struct wire_object {
 };
 enum wire_object_kind { WIRE_OBJECT_ELF = 0, WIRE_OBJECT_CUBIN = 1, WIRE_OBJECT_PTX = 2, WIRE_OBJECT_OTHER = 3 };
 
+enum wire_openmp_what {
+    WIRE_OPENMP_CODE = 0,     /* first: an address met for the first time, at a construct of this span kind; second: code of the region around, 0 = none */
+    WIRE_OPENMP_DEPEND = 1,   /* task `first` must end before task `second` may begin */
+    WIRE_OPENMP_FULFIL = 2,   /* the event of detached task `first` came: the task is complete */
+    WIRE_OPENMP_UNPAIRED = 3, /* first: events of this thread whose begin or end never came; second: those nested too deep */
+    WIRE_OPENMP_ABSENT = 4,   /* first: bit of each event (number of OMPT's list) that the runtime doesn't report */
+};
+struct wire_openmp_fact {
+    struct wire_header header; /* value: enum wire_openmp_what | enum span_kind << 8 */
+    uint64_t time;
+    uint64_t first, second;
+};
+
 struct wire_mpi_rank {
     struct wire_header header; /* value: text of the library's version */
     uint64_t time;

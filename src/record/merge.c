@@ -220,6 +220,8 @@ static int merge_run(struct merge *merge, struct trace **ret_trace, struct error
         code = merge_sources_open(merge, err);
     if (code == 0)
         code = merge_sources_pass(merge, MERGE_LIFE, err);
+    if (code == 0 && merge->ahead)
+        code = merge_sources_pass(merge, MERGE_AHEAD, err);
     if (code == 0)
         code = parts_call(merge, false, err);
     if (code == 0)

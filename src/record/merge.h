@@ -4,7 +4,8 @@
  * through a table of handlers by kind. merge.c knows processes, threads, clocks and strings; each handler turns its kinds
  * into rows of the trace.
  *
- * Two passes over everything: MERGE_LIFE (processes, threads, names, calibration, strings, modules), then MERGE_ROWS.
+ * Two passes over everything: MERGE_LIFE (processes, threads, names, calibration, strings, modules), then MERGE_ROWS. Between
+ * them, where a part asks for it, MERGE_AHEAD over the targets' threads: for what must be known before the rows.
  */
 #ifndef HP_RECORD_MERGE_H
 #define HP_RECORD_MERGE_H
@@ -16,14 +17,14 @@
 
 struct merge;
 
-enum merge_pass { MERGE_LIFE, MERGE_ROWS, MERGE_PASSES };
+enum merge_pass { MERGE_LIFE, MERGE_AHEAD, MERGE_ROWS, MERGE_PASSES };
 
 /* The spool's own stream and a process log come before the streams of threads. The stream a record came from. `process` is NULL in the recorder's own streams: times are ns, strings are inline. */
 struct merge_process;
 struct merge_stream {
     struct spool_stream id;
     struct merge_process *process;
-    track_id track;            /* of the thread, in a target's stream; NONE in MERGE_LIFE and in the recorder's streams */
+    track_id track;            /* of the thread, in a target's stream; NONE before MERGE_ROWS and in the recorder's streams */
 };
 
 struct merge_handler {
@@ -47,7 +48,8 @@ struct merge_part {
     int (*prepare)(struct merge *merge, void *state, struct merge_span *span);                      /* may still change it */
     int (*note)(struct merge *merge, void *state, const struct merge_span *span, span_id handle);   /* it is in the builder */
     int (*create)(struct merge *merge, void **ret_state, struct error *err);
-    int (*between)(struct merge *merge, void *state, struct error *err);  /* after MERGE_LIFE */
+    const char *ahead;         /* MERGE_AHEAD is made if a process had a collector whose name begins so */
+    int (*between)(struct merge *merge, void *state, struct error *err);  /* after MERGE_LIFE and MERGE_AHEAD */
     int (*finish)(struct merge *merge, void *state, struct error *err);   /* after MERGE_ROWS */
     void (*destroy)(void *state);
     const struct merge_handler *handlers; /* ends with kind 0 */

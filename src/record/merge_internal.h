@@ -60,6 +60,7 @@ struct merge {
     struct clock_line line;
     bool line_tried;
     struct map covered;       /* hash of (key, chunk, lap) -> bytes that are in the spool */
+    bool ahead;               /* a part asks for MERGE_AHEAD */
     bool finished;            /* the recorder wrote its last word: else the recording was cut off */
     void *states[MERGE_PARTS_MAXIMUM];
     const struct merge_handler *handlers[MERGE_PASSES][256]; /* by kind */

@@ -456,12 +456,20 @@ static int on_calibration(struct merge *merge, const struct merge_stream *stream
     return clock_pairs_add(&merge->pairs, (const struct wire_calibration *)(const void *)header);
 }
 
+static void note_collector(struct merge *merge, const char *name)
+{
+    for (size_t i = 0; merge_parts[i]; i++)
+        merge->ahead |= merge_parts[i]->ahead && strncmp(name, merge_parts[i]->ahead, strlen(merge_parts[i]->ahead)) == 0;
+}
+
 static int on_process_info(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
     const struct wire_process_info *record = (const struct wire_process_info *)(const void *)header;
+    string_id text = merge_string(merge, stream, header->value);
+    if (record->topic == WIRE_INFO_COLLECTOR)
+        note_collector(merge, string_table_text(trace_builder_strings(merge->builder), text));
     if (record->topic != WIRE_INFO_NOTE || !stream->process)
         return 0;
-    string_id text = merge_string(merge, stream, header->value);
     trace_builder_process(merge->builder, stream->process->process)->reason = text;
     log_warning(merge->options->log, "process %d: %s", stream->process->pid,
                 string_table_text(trace_builder_strings(merge->builder), text));

@@ -26,8 +26,8 @@ static const struct merge_handler *handler_find(const struct merge *merge, uint1
 
 static bool kind_is_known(const struct merge *merge, uint16_t kind)
 {
-    return handler_find(merge, kind, MERGE_LIFE) || handler_find(merge, kind, MERGE_ROWS) || kind == WIRE_PAD ||
-           kind == WIRE_STRING || kind == WIRE_CALIBRATION;
+    return handler_find(merge, kind, MERGE_LIFE) || handler_find(merge, kind, MERGE_AHEAD) ||
+           handler_find(merge, kind, MERGE_ROWS) || kind == WIRE_PAD || kind == WIRE_STRING || kind == WIRE_CALIBRATION;
 }
 
 static void unknown_count(struct merge *merge, uint16_t kind)
@@ -87,14 +87,16 @@ static uint64_t first_time(const uint8_t *data, size_t size)
     return time;
 }
 
-static int thread_records(struct merge *merge, const struct spool_stream *id, const uint8_t *data, size_t size)
+static int thread_records(struct merge *merge, enum merge_pass pass, const struct spool_stream *id, const uint8_t *data, size_t size)
 {
     struct merge_stream stream = {.id = *id, .process = process_find(merge, id->process_key), .track = TRACK_NONE};
     if (!stream.process) { /* its process file is gone: no names, no clock */
-        merge->damaged_records++;
+        merge->damaged_records += pass == MERGE_ROWS;
         return 0;
     }
     uint64_t index;
+    if (pass == MERGE_AHEAD)
+        return records_walk(merge, &stream, pass, data, size);
     if (!map_get(&stream.process->threads, id->thread_serial, &index)) {
         int64_t time_ns = merge_time(merge, &stream, first_time(data, size));
         int32_t tid = id->tid == stream.process->map->pid ? stream.process->pid : id->tid;
@@ -113,12 +115,14 @@ static uint64_t lap_key(uint64_t key, uint32_t chunk, uint32_t lap)
 
 static int block_take(struct merge *merge, enum merge_pass pass, const struct spool_block *block)
 {
+    if (block->stream.process_key == 0 && pass == MERGE_AHEAD)
+        return 0;
     if (block->stream.process_key == 0) {
         struct merge_stream own = {.id = block->stream, .track = TRACK_NONE};
         return records_walk(merge, &own, pass, block->data, block->size);
     }
-    if (pass == MERGE_ROWS)
-        return thread_records(merge, &block->stream, block->data, block->size);
+    if (pass != MERGE_LIFE)
+        return thread_records(merge, pass, &block->stream, block->data, block->size);
     uint64_t covered = 0, key = lap_key(block->stream.process_key, block->stream.chunk, block->stream.lap);
     map_get(&merge->covered, key, &covered);
     return block->stream.end > covered ? map_set(&merge->covered, key, block->stream.end) : 0;
@@ -248,7 +252,7 @@ static bool process_copy(void **map, size_t *size)
     return true;
 }
 
-static int process_open(struct merge *merge, const struct target_name *name, const char *file)
+static int process_open(struct merge *merge, enum merge_pass pass, const struct target_name *name, const char *file)
 {
     struct merge_process *processes =
         array_reserve(merge->processes, &merge->process_capacity, merge->process_count + 1, sizeof *processes);
@@ -287,8 +291,8 @@ static int by_key(const void *left, const void *right)
 }
 
 /* Calls visit for every file of that kind in the directory. */
-static int files_visit(struct merge *merge, enum target_file kind,
-                       int (*visit)(struct merge *, const struct target_name *, const char *))
+static int files_visit(struct merge *merge, enum target_file kind, enum merge_pass pass,
+                       int (*visit)(struct merge *, enum merge_pass, const struct target_name *, const char *))
 {
     int copy = openat(merge->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = copy < 0 ? NULL : fdopendir(copy);
@@ -301,7 +305,7 @@ static int files_visit(struct merge *merge, enum target_file kind,
     for (struct dirent *entry; code == 0 && (entry = readdir(directory));) {
         struct target_name name = target_name_parse(entry->d_name);
         if (name.kind == kind)
-            code = visit(merge, &name, entry->d_name);
+            code = visit(merge, pass, &name, entry->d_name);
     }
     closedir(directory);
     return code;
@@ -309,7 +313,7 @@ static int files_visit(struct merge *merge, enum target_file kind,
 
 int merge_sources_open(struct merge *merge, struct error *err)
 {
-    int code = files_visit(merge, TARGET_FILE_PROCESS, process_open);
+    int code = files_visit(merge, TARGET_FILE_PROCESS, MERGE_LIFE, process_open);
     if (code)
         return error_set_errno(err, code, "%s: cannot be read", merge->directory);
     if (merge->process_count)
@@ -334,7 +338,7 @@ void merge_sources_close(struct merge *merge)
 }
 
 /* What no block of the spool covers: [covered, commit) of the present lap. */
-static int chunk_take(struct merge *merge, const struct target_name *name, const char *file)
+static int chunk_take(struct merge *merge, enum merge_pass pass, const struct target_name *name, const char *file)
 {
     void *map;
     size_t size;
@@ -345,7 +349,7 @@ static int chunk_take(struct merge *merge, const struct target_name *name, const
     uint64_t commit = __atomic_load_n(&chunk->commit, __ATOMIC_ACQUIRE), covered = 0;
     bool valid = target_chunk_valid(chunk, size) && commit <= size - WIRE_CHUNK_DATA && commit % 8 == 0;
     if (!valid && chunk->magic != 0)
-        merge->damaged_records++;
+        merge->damaged_records += pass == MERGE_ROWS;
     map_get(&merge->covered, lap_key(name->key, name->number, chunk->lap), &covered);
     if (valid && chunk->state != WIRE_CHUNK_FREE && covered < commit) {
         struct spool_stream id = {
@@ -359,13 +363,13 @@ static int chunk_take(struct merge *merge, const struct target_name *name, const
             .first = covered,
             .end = commit,
         };
-        code = thread_records(merge, &id, (const uint8_t *)map + WIRE_CHUNK_DATA + covered, commit - covered);
+        code = thread_records(merge, pass, &id, (const uint8_t *)map + WIRE_CHUNK_DATA + covered, commit - covered);
     }
     munmap(map, size);
     return code;
 }
 
-static int note_take(struct merge *merge, const struct target_name *name, const char *file)
+static int note_take(struct merge *merge, enum merge_pass pass, const struct target_name *name, const char *file)
 {
     void *map;
     size_t size;
@@ -387,9 +391,9 @@ int merge_sources_pass(struct merge *merge, enum merge_pass pass, struct error *
         code = merge_life_claim(merge);
     for (size_t i = 0; code == 0 && pass == MERGE_LIFE && i < merge->process_count; i++)
         code = log_walk(merge, &merge->processes[i], log_record);
+    if (code == 0 && pass != MERGE_LIFE)
+        code = files_visit(merge, TARGET_FILE_CHUNK, pass, chunk_take);
     if (code == 0 && pass == MERGE_ROWS)
-        code = files_visit(merge, TARGET_FILE_CHUNK, chunk_take);
-    if (code == 0 && pass == MERGE_ROWS)
-        code = files_visit(merge, TARGET_FILE_NOTE, note_take);
+        code = files_visit(merge, TARGET_FILE_NOTE, pass, note_take);
     return code ? error_set_errno(err, code, "%s: cannot be turned into a trace", merge->directory) : 0;
 }

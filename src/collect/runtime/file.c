@@ -223,6 +223,13 @@ void rt_name_chunk(char *name, uint32_t number)
     rt_put_number(out, number);
 }
 
+void rt_name_object(char *name, uint32_t number)
+{
+    char *out = put_process(rt_put_text(name, "object-"));
+    *out++ = '-';
+    rt_put_number(out, number);
+}
+
 void rt_name_note(char *name)
 {
     put_process(rt_put_text(name, "note-"));

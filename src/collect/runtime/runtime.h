@@ -67,6 +67,7 @@ struct rt {
     uint32_t key;                  /* pthread key: ends threads */
     uint32_t thread_serial;
     uint32_t chunk_number;
+    uint32_t object_number;
     uint32_t sampling;             /* enum wire_sampling */
     struct wire_session *session;
     struct wire_process *process;  /* with its log behind it; NULL until the process' file is made */
@@ -108,8 +109,9 @@ int rt_file_create(const char *name, uint64_t file_bytes, uint64_t map_bytes, bo
 int rt_file_grow(const char *name, uint64_t file_bytes);
 int rt_file_write(const char *name, const void *data, uint64_t size, uint64_t offset);
 long rt_open_directory(void);
-void rt_name_process(char *name);                 /* 64 bytes are enough for all three */
+void rt_name_process(char *name);                 /* 64 bytes are enough for all four */
 void rt_name_chunk(char *name, uint32_t number);
+void rt_name_object(char *name, uint32_t number);
 void rt_name_note(char *name);
 
 /* log.c */

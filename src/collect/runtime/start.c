@@ -188,6 +188,7 @@ void rt_forked(void)
     rt.process = 0;
     rt.thread_serial = 0;
     rt.chunk_number = 0;
+    rt.object_number = 0;
     rt_log_forget();
     rt_stacks_forget();
     rt_code_forget();

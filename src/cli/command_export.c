@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* `export`: a trace in the format of another tool. */
 #include "commands.h"
-#include "export_count.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "formats/format.h"
+#include "view/units.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -65,16 +66,16 @@ static int parse_side(const char *text, size_t length, int64_t otherwise, int64_
     return 0;
 }
 
-static int parse_window(const char *text, struct format_write_options *write, struct error *err)
+static int parse_window(const char *text, struct trace_part *part, struct error *err)
 {
     const char *colon = strchr(text, ':');
     if (!colon || strchr(colon + 1, ':') ||
-        parse_side(text, (size_t)(colon - text), INT64_MIN, &write->window_begin_ns) < 0 ||
-        parse_side(colon + 1, strlen(colon + 1), INT64_MAX, &write->window_end_ns) < 0)
+        parse_side(text, (size_t)(colon - text), INT64_MIN, &part->begin_ns) < 0 ||
+        parse_side(colon + 1, strlen(colon + 1), INT64_MAX, &part->end_ns) < 0)
         return error_set(err, -EINVAL, "--window needs FROM:TO, such as 1.5:2, 250ms:1s or :10, not '%s'", text);
-    if (write->window_begin_ns > write->window_end_ns)
+    if (part->begin_ns > part->end_ns)
         return error_set(err, -EINVAL, "--window '%s' ends before it begins", text);
-    write->has_window = true;
+    part->has_window = true;
     return 0;
 }
 
@@ -148,7 +149,7 @@ static int check(const void *values, const struct invocation *invocation, struct
 {
     const struct export_values *export_values = values;
     const struct trace_format *format = NULL;
-    struct format_write_options ignored = {0};
+    struct trace_part ignored = {0};
     CLEANUP(trace_filter_destroyp) struct trace_filter *filter = NULL;
     int result = pick_format(export_values, &format, err);
     if (result == 0 && export_values->window)
@@ -177,33 +178,44 @@ static void warn_of_ending(const struct export_values *values, const struct trac
                     format->name);
 }
 
+/* path: what was written; NULL: standard output, of which only emptiness is worth a line. */
+static void report(const struct export_counts *counts, const struct trace_part *part, const char *path, const struct log *log)
+{
+    char spans[32], samples[32];
+    if ((part->has_window || part->where) && !counts->spans && !counts->samples)
+        log_warning(log, "no span and no sample of the trace %s%s%s", part->has_window ? "lies in --window" : "",
+                    part->has_window && part->where ? " and " : "", part->where ? "matches --where" : "");
+    if (path)
+        log_info(log, "%s written from %s span%s and %s sample%s", path,
+                 format_count(spans, sizeof spans, counts->spans), counts->spans == 1 ? "" : "s",
+                 format_count(samples, sizeof samples, counts->samples), counts->samples == 1 ? "" : "s");
+}
+
 static int export(const void *values, const struct invocation *invocation, struct error *err)
 {
     const struct export_values *export_values = values;
     const struct trace_format *format = NULL;
-    struct format_write_options write = {.progress = invocation->progress, .log = invocation->log};
+    struct trace_part part = {0};
     struct export_counts counts;
     CLEANUP(trace_filter_destroyp) struct trace_filter *filter = NULL;
     CLEANUP(trace_unrefp) struct trace *trace = NULL;
     const char *path = export_values->output ? export_values->output : "-";
     int result = pick_format(export_values, &format, err);
     if (result == 0 && export_values->window)
-        result = parse_window(export_values->window, &write, err);
+        result = parse_window(export_values->window, &part, err);
     if (result == 0)
         result = trace_filter_compile(export_values->where, &filter, err);
     if (result == 0)
         result = trace_open(invocation->operands[0], invocation->progress, invocation->log, &trace, err);
     if (result < 0)
         return result;
-    write.where = export_values->where ? filter : NULL;
+    part.where = export_values->where ? filter : NULL;
     warn_of_ending(export_values, format, invocation->log);
-    result = trace_export(trace, format, &write, path, err);
-    if (result == 0)
-        result = export_count(trace, &write, &counts, err);
+    result = trace_export(trace, format, &part, invocation->progress, path, &counts, err);
     if (result < 0)
         return result;
     output_progress_clear();
-    export_report(&counts, &write, to_stdout(export_values) ? NULL : path, invocation->log);
+    report(&counts, &part, to_stdout(export_values) ? NULL : path, invocation->log);
     return 0;
 }
 

@@ -186,7 +186,6 @@ static int put_aside(const char *path, const char *old_path, bool *ret_moved, st
 static int write_file(const struct trace *trace, const struct output_file *file, const struct invocation *invocation,
                       struct text *note, struct error *err)
 {
-    struct format_write_options write_options = {.progress = invocation->progress, .log = invocation->log};
     char old_path[sizeof file->path + 8];
     struct stat info;
     bool moved = false;
@@ -195,7 +194,7 @@ static int write_file(const struct trace *trace, const struct output_file *file,
         text_add_string(note, " (replaced)");
     int result = file->named ? 0 : put_aside(file->path, old_path, &moved, err);
     if (result == 0)
-        result = file->format->write(trace, &write_options, file->path, err);
+        result = file->format->write(trace, invocation->progress, file->path, err);
     if (result < 0 && moved && rename(old_path, file->path) < 0)
         log_warning(invocation->log, "the earlier trace is now %s", old_path);
     if (moved)

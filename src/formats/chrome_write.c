@@ -25,21 +25,16 @@ uint32_t chrome_tid(const struct chrome_writer *writer, track_id track)
     return writer->process_count + 2 + track.index;
 }
 
-void chrome_event(struct chrome_writer *writer)
-{
-    json_out_need(&writer->out, 2);
-    if (!writer->first_event)
-        *writer->out.at++ = ',';
-    *writer->out.at++ = '\n';
-    writer->first_event = false;
-}
-
 bool chrome_ordinal(const struct chrome_writer *writer, span_id span, uint32_t *ret_ordinal)
 {
-    if (span.index >= writer->span_count)
+    uint32_t block, row;
+    *ret_ordinal = span.index;
+    if (!writer->block_ordinals)
+        return span.index < writer->span_count;
+    if (!trace_span_find(writer->trace, span, &block, &row) || writer->block_ordinals[block] == UINT32_MAX)
         return false;
-    *ret_ordinal = writer->ordinals ? writer->ordinals[span.index] : span.index;
-    return *ret_ordinal != UINT32_MAX;
+    *ret_ordinal = writer->block_ordinals[block] + row;
+    return true;
 }
 
 static int find_used_tracks(struct chrome_writer *writer)
@@ -60,7 +55,7 @@ static int find_used_tracks(struct chrome_writer *writer)
 
 static void write_metadata_event(struct chrome_writer *writer, const char *name, uint32_t pid, uint32_t tid)
 {
-    chrome_event(writer);
+    chrome_event(&writer->out, &writer->first_event);
     JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"M\",\"name\":");
     json_out_string(&writer->out, name);
     JSON_OUT_LITERAL(&writer->out, ",\"cat\":\"__metadata\",\"ts\":0,\"pid\":");
@@ -134,25 +129,36 @@ static void write_extra_names(struct chrome_writer *writer)
     }
 }
 
+/* In a growing trace, and in one that blocks were lost of, the place of a span in the file is not its id. */
+static int number_spans(struct chrome_writer *writer)
+{
+    uint32_t blocks = trace_block_count(writer->trace, FAMILY_SPANS);
+    uint64_t next = 0;
+    bool differ = false;
+    uint32_t *ordinals = malloc(((size_t)blocks + 1) * sizeof(*ordinals));
+    if (!ordinals)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < blocks; i++) {
+        struct block_info info = trace_block_info(writer->trace, FAMILY_SPANS, i);
+        bool written = info.track.index < writer->track_count;
+        ordinals[i] = written ? (uint32_t)next : UINT32_MAX;
+        differ |= !written || info.first != next;
+        next += written ? info.count : 0;
+    }
+    writer->span_count = (uint32_t)next;
+    if (differ)
+        writer->block_ordinals = ordinals;
+    else
+        free(ordinals);
+    return next < UINT32_MAX ? 0 : -EOVERFLOW;
+}
+
 static int allocate_for_links(struct chrome_writer *writer)
 {
-    uint64_t spans = trace_row_count(writer->trace, FAMILY_SPANS);
-    if (spans >= UINT32_MAX)
-        return -EOVERFLOW;
-    writer->span_count = (uint32_t)spans;
-    if (trace_block_count(writer->trace, FAMILY_LINKS)) {
-        writer->places = malloc((spans + 1) * sizeof(*writer->places));
-        if (!writer->places)
-            return -ENOMEM;
-    }
-    if (writer->selection.everything)
+    if (!trace_block_count(writer->trace, FAMILY_LINKS))
         return 0;
-    writer->ordinals = malloc((spans + 1) * sizeof(*writer->ordinals));
-    if (!writer->ordinals)
-        return -ENOMEM;
-    for (uint64_t i = 0; i < spans; i++)
-        writer->ordinals[i] = UINT32_MAX;
-    return 0;
+    writer->places = malloc(((size_t)writer->span_count + 1) * sizeof(*writer->places));
+    return writer->places ? 0 : -ENOMEM;
 }
 
 /* Flow ids keep apart when files of several ranks are merged: what tells runs apart goes into 21 bits above the number. */
@@ -171,7 +177,7 @@ static uint64_t link_salt(const struct trace *trace)
     return (hash & 0x1fffff) << 32;
 }
 
-static int writer_init(struct chrome_writer *writer, const struct trace *trace, const struct format_write_options *options,
+static int writer_init(struct chrome_writer *writer, const struct trace *trace, const struct progress *progress,
                        struct file_writer *file, struct error *err)
 {
     *writer = (struct chrome_writer){.trace = trace, .first_event = true};
@@ -179,6 +185,8 @@ static int writer_init(struct chrome_writer *writer, const struct trace *trace, 
     writer->tracks = trace_tracks(trace, &writer->track_count);
     writer->next_tid = writer->process_count + 2 + writer->track_count;
     writer->link_salt = link_salt(trace);
+    writer->walk = walk_begin(trace, progress, "chrome json",
+                              1u << FAMILY_SPANS | 1u << FAMILY_SAMPLES | 1u << FAMILY_INSTANTS | 1u << FAMILY_COUNTERS);
     int64_t begin_ns, end_ns;
     trace_time_range(trace, &begin_ns, &end_ns);
     writer->shift_ns = begin_ns < 0 ? 0 - (uint64_t)begin_ns : 0;
@@ -186,24 +194,22 @@ static int writer_init(struct chrome_writer *writer, const struct trace *trace, 
     json_out_init(&writer->out, file);
     int r = json_strings_init(&writer->strings, trace_strings(trace));
     if (r == 0)
-        r = selection_init(&writer->selection, trace, options, "chrome json",
-                           1u << FAMILY_SPANS | 1u << FAMILY_SAMPLES | 1u << FAMILY_INSTANTS | 1u << FAMILY_COUNTERS, err);
-    if (r == 0 && ((r = find_used_tracks(writer)) < 0 || (r = allocate_for_links(writer)) < 0))
-        error_set_errno(err, r, "chrome: cannot prepare the export");
-    return r;
+        r = json_strings_make_all(&writer->strings);
+    if (r == 0 && (r = find_used_tracks(writer)) == 0 && (r = number_spans(writer)) == 0)
+        r = allocate_for_links(writer);
+    return r < 0 ? error_set_errno(err, r, "chrome: cannot prepare the export") : chrome_pieces_init(writer, err);
 }
 
 static void writer_finish(struct chrome_writer *writer)
 {
-    selection_finish(&writer->selection);
+    chrome_pieces_finish(writer);
     json_strings_finish(&writer->strings);
     lanes_finish(&writer->lanes);
     nesting_finish(&writer->nesting);
-    text_finish(&writer->scratch);
     free(writer->used);
-    free(writer->lane);
+    free(writer->lane_tids);
     free(writer->extra);
-    free(writer->ordinals);
+    free(writer->block_ordinals);
     free(writer->places);
 }
 
@@ -222,19 +228,17 @@ static int write_document(struct chrome_writer *writer, struct error *err)
     if (r == 0)
         r = chrome_write_section(writer, err);
     json_out_flush(&writer->out);
-    if (r == 0 && writer->strings.text.failed)
-        r = error_set(err, -ENOMEM, "chrome: out of memory for strings");
     return r;
 }
 
-static int chrome_write(const struct trace *trace, const struct format_write_options *options, const char *path, struct error *err)
+static int chrome_write(const struct trace *trace, const struct progress *progress, const char *path, struct error *err)
 {
     CLEANUP(file_writer_destroyp) struct file_writer *file = NULL;
     int r = file_writer_create(path, &file, err);
     if (r < 0)
         return r;
     struct chrome_writer writer;
-    r = writer_init(&writer, trace, options, file, err);
+    r = writer_init(&writer, trace, progress, file, err);
     if (r == 0)
         r = write_document(&writer, err);
     writer_finish(&writer);

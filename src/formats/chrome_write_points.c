@@ -8,98 +8,83 @@
 #include <math.h>
 #include <string.h>
 
-static void write_place(struct chrome_writer *writer, uint32_t pid, uint32_t tid, uint64_t ts_ns)
+void chrome_out_place(struct json_out *out, uint32_t pid, uint32_t tid, uint64_t ts_ns)
 {
-    json_out_need(&writer->out, 96);
-    char *at = stpcpy(writer->out.at, ",\"pid\":");
+    json_out_need(out, 96);
+    char *at = stpcpy(out->at, ",\"pid\":");
     at = format_u64(at, pid);
     at = stpcpy(at, ",\"tid\":");
     at = format_u64(at, tid);
     at = stpcpy(at, ",\"ts\":");
-    writer->out.at = format_microseconds(at, ts_ns);
+    out->at = format_microseconds(at, ts_ns);
 }
 
-static int write_instant(struct chrome_writer *writer, const struct instant_block *block, uint32_t row)
+bool chrome_make_id(struct chrome_piece *piece, string_id id)
 {
+    const struct json_strings_entry *entry = json_strings_known(&piece->writer->strings, id);
+    json_out_char(&piece->out, '"');
+    if (entry->length)
+        json_out_bytes(&piece->out, piece->writer->strings.text.data + entry->offset, entry->length);
+    json_out_char(&piece->out, '"');
+    return entry->exact;
+}
+
+int chrome_make_instant(struct chrome_piece *piece, uint32_t row)
+{
+    const struct chrome_writer *writer = piece->writer;
+    const struct instant_block *block = &piece->block.instants;
     string_id name = block->name ? block->name[row] : STRING_NONE;
     string_id category = block->category ? block->category[row] : STRING_NONE;
     track_id track = block->info.track;
-    chrome_event(writer);
-    JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"i\",\"s\":\"t\",\"name\":");
-    bool name_exact = json_out_id(&writer->out, &writer->strings, name);
-    JSON_OUT_LITERAL(&writer->out, ",\"cat\":");
-    bool category_exact = json_out_id(&writer->out, &writer->strings, category);
-    write_place(writer, chrome_pid(writer, writer->tracks[track.index].process), chrome_tid(writer, track),
-                chrome_time(writer, block->time_ns[row]));
+    chrome_event(&piece->out, &piece->first_event);
+    JSON_OUT_LITERAL(&piece->out, "{\"ph\":\"i\",\"s\":\"t\",\"name\":");
+    bool name_exact = chrome_make_id(piece, name);
+    JSON_OUT_LITERAL(&piece->out, ",\"cat\":");
+    bool category_exact = chrome_make_id(piece, category);
+    chrome_out_place(&piece->out, chrome_pid(writer, writer->tracks[track.index].process), chrome_tid(writer, track),
+                     chrome_time(writer, block->time_ns[row]));
     size_t from = row && block->payload_end ? block->payload_end[row - 1] : 0;
     size_t size = block->payload_end ? block->payload_end[row] - from : 0;
-    int r = chrome_write_args(writer, size ? block->payload + from : NULL, size, name_exact, name, category_exact, category);
-    json_out_char(&writer->out, '}');
-    writer->written_instants++;
+    int r = chrome_make_args(piece, size ? block->payload + from : NULL, size, name_exact, name, category_exact, category);
+    json_out_char(&piece->out, '}');
     return r;
 }
 
-static int write_instants(struct chrome_writer *writer, uint32_t index, struct error *err)
-{
-    struct instant_block block;
-    int r = trace_instants_get(writer->trace, index, &block, err);
-    if (r < 0)
-        return r;
-    for (uint32_t row = 0; row < block.info.count && r == 0; row++)
-        if (selection_time(&writer->selection, block.time_ns[row]))
-            r = write_instant(writer, &block, row);
-    trace_instants_put(writer->trace, &block);
-    return r < 0 ? error_set_errno(err, r, "chrome: cannot write the instants of block %u", index) : 0;
-}
-
 /* Viewers want finite numbers; the others go into a metadata event, which they ignore. */
-static void write_counter(struct chrome_writer *writer, track_id id, int64_t time_ns, double value)
+int chrome_make_counter(struct chrome_piece *piece, uint32_t row)
 {
-    const struct trace_track *track = &writer->tracks[id.index];
-    bool finite = isfinite(value);
-    chrome_event(writer);
+    const struct chrome_writer *writer = piece->writer;
+    const struct counter_block *block = &piece->block.counters;
+    const struct trace_track *track = &writer->tracks[block->info.track.index];
+    struct json_out *out = &piece->out;
+    bool finite = isfinite(block->value[row]);
+    chrome_event(out, &piece->first_event);
     if (finite)
-        JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"C\",\"name\":");
+        JSON_OUT_LITERAL(out, "{\"ph\":\"C\",\"name\":");
     else
-        JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"M\",\"name\":\"hprofiler_counter\"");
+        JSON_OUT_LITERAL(out, "{\"ph\":\"M\",\"name\":\"hprofiler_counter\"");
     if (finite)
-        json_out_id(&writer->out, &writer->strings, track->name);
-    JSON_OUT_LITERAL(&writer->out, ",\"cat\":\"\"");
-    write_place(writer, chrome_pid(writer, track->process), chrome_tid(writer, id), chrome_time(writer, time_ns));
-    JSON_OUT_LITERAL(&writer->out, ",\"args\":{");
+        chrome_make_id(piece, track->name);
+    JSON_OUT_LITERAL(out, ",\"cat\":\"\"");
+    chrome_out_place(out, chrome_pid(writer, track->process), chrome_tid(writer, block->info.track),
+                     chrome_time(writer, block->time_ns[row]));
+    JSON_OUT_LITERAL(out, ",\"args\":{");
     if (finite && track->unit.index)
-        json_out_id(&writer->out, &writer->strings, track->unit);
+        chrome_make_id(piece, track->unit);
     else
-        JSON_OUT_LITERAL(&writer->out, "\"value\"");
-    json_out_char(&writer->out, ':');
-    json_out_double(&writer->out, value);
-    JSON_OUT_LITERAL(&writer->out, "}}");
-    writer->written_counters++;
-}
-
-static int write_counters(struct chrome_writer *writer, uint32_t index, struct error *err)
-{
-    struct counter_block block;
-    int r = trace_counters_get(writer->trace, index, &block, err);
-    if (r < 0)
-        return r;
-    for (uint32_t row = 0; row < block.info.count; row++)
-        if (selection_time(&writer->selection, block.time_ns[row]))
-            write_counter(writer, block.info.track, block.time_ns[row], block.value[row]);
-    trace_counters_put(writer->trace, &block);
+        JSON_OUT_LITERAL(out, "\"value\"");
+    json_out_char(out, ':');
+    json_out_double(out, block->value[row]);
+    JSON_OUT_LITERAL(out, "}}");
     return 0;
 }
 
-static int write_family(struct chrome_writer *writer, enum family family,
-                        int (*write)(struct chrome_writer *, uint32_t, struct error *), struct error *err)
+static int queue_family(struct chrome_writer *writer, enum family family, struct error *err)
 {
     int r = 0;
     uint32_t blocks = trace_block_count(writer->trace, family);
-    for (uint32_t i = 0; i < blocks && r == 0; i++) {
-        struct block_info info = trace_block_info(writer->trace, family, i);
-        if (info.track.index < writer->track_count && selection_block(&writer->selection, family, &info))
-            r = write(writer, i, err);
-    }
+    for (uint32_t i = 0; i < blocks && r == 0; i++)
+        r = chrome_pieces_block(writer, family, i, NULL, err);
     return r;
 }
 
@@ -121,7 +106,7 @@ static void write_link_args(struct chrome_writer *writer, uint32_t from, uint32_
 static void write_flow_point(struct chrome_writer *writer, bool start, uint32_t ordinal, uint64_t id, const char *kind)
 {
     const struct chrome_place *place = &writer->places[ordinal];
-    chrome_event(writer);
+    chrome_event(&writer->out, &writer->first_event);
     if (start)
         JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"s\",\"id\":");
     else
@@ -131,7 +116,7 @@ static void write_flow_point(struct chrome_writer *writer, bool start, uint32_t 
     json_out_string(&writer->out, kind);
     JSON_OUT_LITERAL(&writer->out, ",\"name\":");
     json_out_string(&writer->out, kind);
-    write_place(writer, place->pid, place->tid, place->ts_ns);
+    chrome_out_place(&writer->out, place->pid, place->tid, place->ts_ns);
 }
 
 static void write_link(struct chrome_writer *writer, uint32_t from, uint32_t to, uint8_t kind, uint8_t confidence)
@@ -146,9 +131,9 @@ static void write_link(struct chrome_writer *writer, uint32_t from, uint32_t to,
         return;
     }
     /* Spans without duration enclose nothing: an arrow on one would be an import error. */
-    chrome_event(writer);
+    chrome_event(&writer->out, &writer->first_event);
     JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"M\",\"name\":\"hprofiler_link\",\"cat\":\"\"");
-    write_place(writer, writer->places[from].pid, writer->places[from].tid, writer->places[from].ts_ns);
+    chrome_out_place(&writer->out, writer->places[from].pid, writer->places[from].tid, writer->places[from].ts_ns);
     write_link_args(writer, from, to, kind, confidence);
 }
 
@@ -172,25 +157,29 @@ static int write_links(struct chrome_writer *writer, struct error *err)
 
 int chrome_write_points(struct chrome_writer *writer, struct error *err)
 {
-    int r = write_family(writer, FAMILY_INSTANTS, write_instants, err);
+    int r = queue_family(writer, FAMILY_INSTANTS, err);
     if (r == 0)
-        r = write_family(writer, FAMILY_COUNTERS, write_counters, err);
+        r = queue_family(writer, FAMILY_COUNTERS, err);
+    if (r == 0)
+        r = chrome_pieces_end(writer, err);
     return r < 0 ? r : write_links(writer, err);
 }
 
-static void write_sample(struct chrome_writer *writer, const struct sample_block *block, uint32_t row)
+int chrome_make_sample(struct chrome_piece *piece, uint32_t row)
 {
-    struct json_out *out = &writer->out;
+    const struct chrome_writer *writer = piece->writer;
+    const struct sample_block *block = &piece->block.samples;
+    struct json_out *out = &piece->out;
     track_id track = block->info.track;
     uint16_t cpu = block->cpu ? block->cpu[row] : UINT16_MAX;
     stack_id stack = block->stack ? block->stack[row] : STACK_NONE;
     const char *event = sample_event_name(block->event ? block->event[row] : 0);
-    chrome_event(writer);
+    chrome_event(out, &piece->first_event);
     JSON_OUT_LITERAL(out, "{\"name\":\"");
     json_out_bytes(out, event ? event : "unknown", strlen(event ? event : "unknown"));
     json_out_char(out, '"');
-    write_place(writer, chrome_pid(writer, writer->tracks[track.index].process), chrome_tid(writer, track),
-                chrome_time(writer, block->time_ns[row]));
+    chrome_out_place(out, chrome_pid(writer, writer->tracks[track.index].process), chrome_tid(writer, track),
+                     chrome_time(writer, block->time_ns[row]));
     if (cpu != UINT16_MAX) {
         JSON_OUT_LITERAL(out, ",\"cpu\":");
         json_out_u64(out, cpu);
@@ -206,19 +195,6 @@ static void write_sample(struct chrome_writer *writer, const struct sample_block
         json_out_u64(out, block->flags[row]);
     }
     json_out_char(out, '}');
-    writer->written_samples++;
-}
-
-static int write_samples(struct chrome_writer *writer, uint32_t index, struct error *err)
-{
-    struct sample_block block;
-    int r = trace_samples_get(writer->trace, index, &block, err);
-    if (r < 0)
-        return r;
-    for (uint32_t row = 0; row < block.info.count; row++)
-        if (selection_sample(&writer->selection, &block, row))
-            write_sample(writer, &block, row);
-    trace_samples_put(writer->trace, &block);
     return 0;
 }
 
@@ -231,7 +207,7 @@ static void write_stack_frames(struct chrome_writer *writer)
     const struct trace_module *modules = trace_modules(writer->trace, &module_count);
     for (uint32_t i = 0; i < count; i++) {
         const struct trace_frame *frame = nodes[i].frame.index < frame_count ? &frames[nodes[i].frame.index] : NULL;
-        chrome_event(writer);
+        chrome_event(&writer->out, &writer->first_event);
         json_out_char(&writer->out, '"');
         json_out_u64(&writer->out, i);
         JSON_OUT_LITERAL(&writer->out, "\":{\"name\":");
@@ -258,5 +234,6 @@ int chrome_write_samples(struct chrome_writer *writer, struct error *err)
     write_stack_frames(writer);
     JSON_OUT_LITERAL(&writer->out, "\n},\n\"samples\":[");
     writer->first_event = true;
-    return write_family(writer, FAMILY_SAMPLES, write_samples, err);
+    int r = queue_family(writer, FAMILY_SAMPLES, err);
+    return r < 0 ? r : chrome_pieces_end(writer, err);
 }

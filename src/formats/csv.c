@@ -10,6 +10,7 @@
 #include "json_out.h"
 #include "payload_json.h"
 #include "stack_tree.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static const char header[] = "type,id,track,track_kind,track_name,node,rank,proc
 struct csv {
     const struct trace *trace;
     struct file_writer *file;
-    struct selection selection;
+    struct walk walk;
     struct text row, field, track_columns; /* the columns that all rows of a track share, made once a block */
     frame_id *stack;
     size_t stack_capacity;
@@ -226,8 +227,7 @@ static int write_spans(struct csv *csv, uint32_t index, struct error *err)
     if (r < 0)
         return r;
     for (uint32_t row = 0; row < block.info.count && r == 0; row++)
-        if (selection_span(&csv->selection, &block, row))
-            r = span_row(csv, &block, row);
+        r = span_row(csv, &block, row);
     trace_spans_put(csv->trace, &block);
     return r < 0 ? error_set_errno(err, r, "export: cannot write span rows of block %u as csv", index) : 0;
 }
@@ -239,8 +239,7 @@ static int write_samples(struct csv *csv, uint32_t index, struct error *err)
     if (r < 0)
         return r;
     for (uint32_t row = 0; row < block.info.count && r == 0; row++)
-        if (selection_sample(&csv->selection, &block, row))
-            r = sample_row(csv, &block, row);
+        r = sample_row(csv, &block, row);
     trace_samples_put(csv->trace, &block);
     return r < 0 ? error_set_errno(err, r, "export: cannot write sample rows of block %u as csv", index) : 0;
 }
@@ -252,8 +251,7 @@ static int write_instants(struct csv *csv, uint32_t index, struct error *err)
     if (r < 0)
         return r;
     for (uint32_t row = 0; row < block.info.count && r == 0; row++)
-        if (selection_time(&csv->selection, block.time_ns[row]))
-            r = instant_row(csv, &block, row);
+        r = instant_row(csv, &block, row);
     trace_instants_put(csv->trace, &block);
     return r < 0 ? error_set_errno(err, r, "export: cannot write instant rows of block %u as csv", index) : 0;
 }
@@ -265,8 +263,7 @@ static int write_counters(struct csv *csv, uint32_t index, struct error *err)
     if (r < 0)
         return r;
     for (uint32_t row = 0; row < block.info.count && r == 0; row++)
-        if (selection_time(&csv->selection, block.time_ns[row]))
-            r = counter_row(csv, &block, row);
+        r = counter_row(csv, &block, row);
     trace_counters_put(csv->trace, &block);
     return r < 0 ? error_set_errno(err, r, "export: cannot write counter rows of block %u as csv", index) : 0;
 }
@@ -277,10 +274,8 @@ static int write_family(struct csv *csv, enum family family, int (*write)(struct
     int r = 0;
     uint32_t blocks = trace_block_count(csv->trace, family);
     for (uint32_t i = 0; i < blocks && r == 0; i++) {
-        struct block_info info = trace_block_info(csv->trace, family, i);
-        if (!selection_block(&csv->selection, family, &info))
-            continue;
-        make_track_columns(csv, info.track);
+        walk_step(&csv->walk);
+        make_track_columns(csv, trace_block_info(csv->trace, family, i).track);
         r = write(csv, i, err);
     }
     return r;
@@ -296,20 +291,18 @@ static int write_all_rows(struct csv *csv, struct error *err)
     return r < 0 ? r : write_family(csv, FAMILY_COUNTERS, write_counters, err);
 }
 
-static int csv_write(const struct trace *trace, const struct format_write_options *options, const char *path, struct error *err)
+static int csv_write(const struct trace *trace, const struct progress *progress, const char *path, struct error *err)
 {
     struct csv csv = {.trace = trace};
     CLEANUP(file_writer_destroyp) struct file_writer *file = NULL;
-    int r = selection_init(&csv.selection, trace, options, "csv",
-                           1u << FAMILY_SPANS | 1u << FAMILY_SAMPLES | 1u << FAMILY_INSTANTS | 1u << FAMILY_COUNTERS, err);
-    if (r == 0)
-        r = file_writer_create(path, &file, err);
+    csv.walk = walk_begin(trace, progress, "csv",
+                          1u << FAMILY_SPANS | 1u << FAMILY_SAMPLES | 1u << FAMILY_INSTANTS | 1u << FAMILY_COUNTERS);
+    int r = file_writer_create(path, &file, err);
     if (r == 0) {
         csv.file = file;
         file_write(file, header, sizeof(header) - 1);
         r = write_all_rows(&csv, err);
     }
-    selection_finish(&csv.selection);
     text_finish(&csv.row);
     text_finish(&csv.field);
     text_finish(&csv.track_columns);

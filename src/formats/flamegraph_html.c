@@ -215,15 +215,14 @@ static void page_finish(struct page *page)
     map_finish(&page->frames);
 }
 
-static int flamegraph_write(const struct trace *trace, const struct format_write_options *options, const char *path,
-                            struct error *err)
+static int flamegraph_write(const struct trace *trace, const struct progress *progress, const char *path, struct error *err)
 {
     struct stack_tree tree;
     struct page page = {.trace = trace, .tree = &tree};
     CLEANUP(file_writer_destroyp) struct file_writer *file = NULL;
     map_init(&page.strings);
     map_init(&page.frames);
-    int r = stack_tree_init(&tree, trace, options, err);
+    int r = stack_tree_init(&tree, trace, progress, err);
     if (r == 0)
         r = file_writer_create(path, &file, err);
     if (r == 0) {

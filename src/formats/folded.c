@@ -88,12 +88,11 @@ static int write_lines(const struct stack_tree *tree, struct file_writer *file, 
     return 0;
 }
 
-static int folded_write(const struct trace *trace, const struct format_write_options *options, const char *path,
-                        struct error *err)
+static int folded_write(const struct trace *trace, const struct progress *progress, const char *path, struct error *err)
 {
     struct stack_tree tree;
     CLEANUP(file_writer_destroyp) struct file_writer *file = NULL;
-    int r = stack_tree_init(&tree, trace, options, err);
+    int r = stack_tree_init(&tree, trace, progress, err);
     if (r == 0)
         r = file_writer_create(path, &file, err);
     if (r == 0)

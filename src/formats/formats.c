@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "exports.h"
-#include "trace/select.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,17 +40,18 @@ const struct trace_format *trace_format_for_path(const char *path)
     return best;
 }
 
-int trace_export(const struct trace *trace, const struct trace_format *format, const struct format_write_options *options,
-                 const char *path, struct error *err)
+int trace_export(const struct trace *trace, const struct trace_format *format, const struct trace_part *part,
+                 const struct progress *progress, const char *path, struct export_counts *ret_counts, struct error *err)
 {
-    if (!options || (!options->has_window && !options->where))
-        return format->write(trace, options, path, err);
-    const struct trace_part part = {.has_window = options->has_window, .begin_ns = options->window_begin_ns,
-                                    .end_ns = options->window_end_ns, .where = options->where};
-    const struct format_write_options whole = {.progress = options->progress, .log = options->log};
     CLEANUP(trace_unrefp) struct trace *selected = NULL;
-    int r = trace_select(trace, &part, options->progress, &selected, err);
-    return r < 0 ? r : format->write(selected, &whole, path, err);
+    int r = part->has_window || part->where ? trace_select(trace, part, progress, &selected, err) : 0;
+    if (selected)
+        trace = selected;
+    if (r == 0)
+        r = format->write(trace, progress, path, err);
+    if (r == 0)
+        *ret_counts = (struct export_counts){trace_row_count(trace, FAMILY_SPANS), trace_row_count(trace, FAMILY_SAMPLES)};
+    return r;
 }
 
 /* Names of everything that can be read, for the error. */

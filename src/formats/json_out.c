@@ -2,6 +2,8 @@
 /* JSON and number text: two digits a step from a table, one bounds check a field. */
 #include "json_out.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +11,7 @@
 void json_out_init(struct json_out *out, struct file_writer *file)
 {
     out->file = file;
+    out->failed = false;
     out->start = out->at = file_writer_reserve(file, JSON_OUT_BLOCK);
     out->end = out->start + JSON_OUT_BLOCK;
 }
@@ -19,8 +22,40 @@ void json_out_flush(struct json_out *out)
     out->start = out->at = out->end = NULL;
 }
 
+int json_out_init_memory(struct json_out *out)
+{
+    char *start = malloc(2 * JSON_OUT_BLOCK);
+    *out = (struct json_out){.start = start, .at = start, .end = start ? start + 2 * JSON_OUT_BLOCK : NULL};
+    return start ? 0 : -ENOMEM;
+}
+
+void json_out_finish_memory(struct json_out *out)
+{
+    free(out->start);
+    *out = (struct json_out){0};
+}
+
+/* Without memory what was written is written over: there is always room, and the failure is found at the end. */
+static void grow(struct json_out *out)
+{
+    size_t used = (size_t)(out->at - out->start), capacity = (size_t)(out->end - out->start);
+    char *grown = array_resize_exact(out->start, capacity, 2);
+    if (!grown) {
+        out->failed = true;
+        out->at = out->start;
+        return;
+    }
+    out->start = grown;
+    out->at = grown + used;
+    out->end = grown + capacity * 2;
+}
+
 void json_out_refill(struct json_out *out)
 {
+    if (!out->file) {
+        grow(out);
+        return;
+    }
     if (out->at)
         file_writer_commit(out->file, (size_t)(out->at - out->start));
     out->start = out->at = file_writer_reserve(out->file, JSON_OUT_BLOCK);
@@ -166,6 +201,18 @@ const struct json_strings_entry *json_strings_get(struct json_strings *strings, 
     entry->length = (uint32_t)(strings->text.length - offset);
     entry->exact = utf8_valid(text, length);
     return entry;
+}
+
+int json_strings_make_all(struct json_strings *strings)
+{
+    for (uint32_t i = 0; i < strings->count; i++)
+        json_strings_get(strings, (string_id){i});
+    return strings->text.failed ? -ENOMEM : 0;
+}
+
+const struct json_strings_entry *json_strings_known(const struct json_strings *strings, string_id id)
+{
+    return &strings->entries[id.index < strings->count ? id.index : 0];
 }
 
 bool json_out_id(struct json_out *out, struct json_strings *strings, string_id id)

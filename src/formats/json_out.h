@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON and number text at memory speed: appends to a file_writer's buffer, strings of a table escaped only once. */
+/* JSON and number text at memory speed: appends to a file_writer's buffer or to memory, strings of a table escaped only once. */
 #ifndef HP_FORMATS_JSON_OUT_H
 #define HP_FORMATS_JSON_OUT_H
 
@@ -12,12 +12,15 @@
 #define JSON_OUT_BLOCK 65536
 
 struct json_out {
-    struct file_writer *file;
-    char *start, *at, *end; /* the piece of the writer's buffer that is being filled */
+    struct file_writer *file; /* NULL: memory */
+    char *start, *at, *end;   /* the piece of the writer's buffer that is being filled; in memory: all of it */
+    bool failed;              /* out of memory: the text is worth nothing */
 };
 
 void json_out_init(struct json_out *out, struct file_writer *file);
 void json_out_flush(struct json_out *out);       /* hands what was formatted to the writer; call before anybody else writes */
+int json_out_init_memory(struct json_out *out); /* 0 or -ENOMEM */
+void json_out_finish_memory(struct json_out *out);
 void json_out_refill(struct json_out *out);
 void json_out_bytes(struct json_out *out, const char *data, size_t size); /* any size */
 void json_out_string(struct json_out *out, const char *text);             /* quoted and escaped */
@@ -90,6 +93,8 @@ struct json_strings_entry {
 int json_strings_init(struct json_strings *strings, const struct string_table *table); /* 0 or -ENOMEM */
 void json_strings_finish(struct json_strings *strings);
 const struct json_strings_entry *json_strings_get(struct json_strings *strings, string_id id); /* never NULL */
+int json_strings_make_all(struct json_strings *strings); /* 0 or -ENOMEM; then several threads may ask by _known */
+const struct json_strings_entry *json_strings_known(const struct json_strings *strings, string_id id);
 /* Quoted; returns whether it is exact. */
 bool json_out_id(struct json_out *out, struct json_strings *strings, string_id id);
 

@@ -18,10 +18,9 @@ static int native_read(const char *path, const struct progress *progress, const 
     return trace_open_native(path, ret_trace, err);
 }
 
-static int native_write(const struct trace *trace, const struct format_write_options *options, const char *path,
-                        struct error *err)
+static int native_write(const struct trace *trace, const struct progress *progress, const char *path, struct error *err)
 {
-    return trace_write_native(trace, path, options ? options->progress : NULL, err);
+    return trace_write_native(trace, path, progress, err);
 }
 
 const struct trace_format format_native = {

@@ -10,6 +10,7 @@
 #include "labels.h"
 #include "lanes.h"
 #include "stack_tree.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -166,18 +167,15 @@ static int write_sample(struct speedscope *sp, const struct sample_block *block,
     return r;
 }
 
-static int write_sample_block(struct speedscope *sp, struct selection *selection, uint32_t index, track_id *open_track,
-                              struct error *err)
+static int write_sample_block(struct speedscope *sp, uint32_t index, track_id *open_track, struct error *err)
 {
     struct block_info info = trace_block_info(sp->trace, FAMILY_SAMPLES, index);
-    if (!selection_block(selection, FAMILY_SAMPLES, &info))
-        return 0;
     struct sample_block block;
     int r = trace_samples_get(sp->trace, index, &block, err);
     if (r < 0)
         return r;
     for (uint32_t row = 0; row < info.count && r == 0; row++) {
-        if (!sample_event_is_cpu(block.event ? block.event[row] : 0) || !selection_sample(selection, &block, row))
+        if (!sample_event_is_cpu(block.event ? block.event[row] : 0))
             continue;
         if (!track_id_is(*open_track, info.track)) {
             if (open_track->index != ID_NONE)
@@ -193,17 +191,18 @@ static int write_sample_block(struct speedscope *sp, struct selection *selection
     return r < 0 ? out_of_memory(err) : 0;
 }
 
-static int write_sampled(struct speedscope *sp, const struct format_write_options *options, struct error *err)
+static int write_sampled(struct speedscope *sp, const struct progress *progress, struct error *err)
 {
-    struct selection selection;
-    int r = selection_init(&selection, sp->trace, options, "samples", 1u << FAMILY_SAMPLES, err);
+    struct walk walk = walk_begin(sp->trace, progress, "samples", 1u << FAMILY_SAMPLES);
+    int r = 0;
     track_id track = TRACK_NONE;
     uint32_t blocks = trace_block_count(sp->trace, FAMILY_SAMPLES);
-    for (uint32_t i = 0; i < blocks && r == 0; i++)
-        r = write_sample_block(sp, &selection, i, &track, err);
+    for (uint32_t i = 0; i < blocks && r == 0; i++) {
+        walk_step(&walk);
+        r = write_sample_block(sp, i, &track, err);
+    }
     if (track.index != ID_NONE)
         sampled_end(sp, sp->first_ns);
-    selection_finish(&selection);
     return r;
 }
 
@@ -294,10 +293,10 @@ static int gather_span(struct speedscope *sp, const struct span_block *block, ui
     return lane < 0 ? -ENOMEM : r;
 }
 
-static int write_evented(struct speedscope *sp, const struct format_write_options *options, struct error *err)
+static int write_evented(struct speedscope *sp, const struct progress *progress, struct error *err)
 {
-    struct selection selection;
-    int r = selection_init(&selection, sp->trace, options, "spans", 1u << FAMILY_SPANS, err);
+    struct walk walk = walk_begin(sp->trace, progress, "spans", 1u << FAMILY_SPANS);
+    int r = 0;
     track_id track = TRACK_NONE;
     uint32_t blocks = trace_block_count(sp->trace, FAMILY_SPANS);
     for (uint32_t i = 0; i < blocks && r == 0; i++) {
@@ -305,20 +304,19 @@ static int write_evented(struct speedscope *sp, const struct format_write_option
         if (!track_id_is(track, info.track) && write_track_spans(sp, track) < 0)
             r = out_of_memory(err);
         track = info.track;
-        if (r < 0 || !selection_block(&selection, FAMILY_SPANS, &info))
-            continue;
+        walk_step(&walk);
         struct span_block block;
-        r = trace_spans_get(sp->trace, i, &block, err);
+        if (r == 0)
+            r = trace_spans_get(sp->trace, i, &block, err);
         if (r < 0)
             break;
         for (uint32_t row = 0; row < info.count && r == 0; row++)
-            if (selection_span(&selection, &block, row) && gather_span(sp, &block, row) < 0)
+            if (gather_span(sp, &block, row) < 0)
                 r = out_of_memory(err);
         trace_spans_put(sp->trace, &block);
     }
     if (r == 0 && write_track_spans(sp, track) < 0)
         r = out_of_memory(err);
-    selection_finish(&selection);
     return r;
 }
 
@@ -352,16 +350,16 @@ static void write_shared(struct speedscope *sp)
     JSON_OUT_LITERAL(&sp->out, "]}}\n");
 }
 
-static int write_document(struct speedscope *sp, const struct format_write_options *options, struct error *err)
+static int write_document(struct speedscope *sp, const struct progress *progress, struct error *err)
 {
     const char *command = trace_metadata(sp->trace, "command");
     JSON_OUT_LITERAL(&sp->out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"hprofiler " HP_VERSION
                                "\",\"name\":");
     json_out_string(&sp->out, command ? command : "trace");
     JSON_OUT_LITERAL(&sp->out, ",\n\"profiles\":[");
-    int r = write_sampled(sp, options, err);
+    int r = write_sampled(sp, progress, err);
     if (r == 0)
-        r = write_evented(sp, options, err);
+        r = write_evented(sp, progress, err);
     write_shared(sp);
     json_out_flush(&sp->out);
     if (r == 0 && !sp->profiles)
@@ -369,8 +367,7 @@ static int write_document(struct speedscope *sp, const struct format_write_optio
     return r;
 }
 
-static int speedscope_write(const struct trace *trace, const struct format_write_options *options, const char *path,
-                            struct error *err)
+static int speedscope_write(const struct trace *trace, const struct progress *progress, const char *path, struct error *err)
 {
     CLEANUP(file_writer_destroyp) struct file_writer *file = NULL;
     int r = file_writer_create(path, &file, err);
@@ -380,7 +377,7 @@ static int speedscope_write(const struct trace *trace, const struct format_write
     map_init(&sp.frame_ids);
     lanes_init(&sp.lanes);
     json_out_init(&sp.out, file);
-    r = json_strings_init(&sp.strings, trace_strings(trace)) < 0 ? out_of_memory(err) : write_document(&sp, options, err);
+    r = json_strings_init(&sp.strings, trace_strings(trace)) < 0 ? out_of_memory(err) : write_document(&sp, progress, err);
     json_strings_finish(&sp.strings);
     map_finish(&sp.frame_ids);
     lanes_finish(&sp.lanes);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* All selected stacks merged into one tree. */
+/* All stacks of a trace merged into one tree. */
 #include "stack_tree.h"
 
 #include "base/array.h"
 #include "base/error.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -153,38 +154,35 @@ static int tree_add_sample(struct stack_tree *tree, struct stack_scratch *scratc
     return 0;
 }
 
-static int tree_add_sample_block(struct stack_tree *tree, struct selection *selection, struct stack_scratch *scratch,
-                                 uint32_t index, struct error *err)
+static int tree_add_sample_block(struct stack_tree *tree, struct stack_scratch *scratch, uint32_t index, struct error *err)
 {
-    struct block_info info = trace_block_info(tree->trace, FAMILY_SAMPLES, index);
-    if (!selection_block(selection, FAMILY_SAMPLES, &info))
-        return 0;
     struct sample_block block;
     int r = trace_samples_get(tree->trace, index, &block, err);
     if (r < 0)
         return r;
-    uint32_t program = tree_program(tree, info.track);
-    for (uint32_t row = 0; row < info.count && r == 0; row++) {
+    uint32_t program = tree_program(tree, block.info.track);
+    for (uint32_t row = 0; row < block.info.count && r == 0; row++) {
         uint8_t event = block.event ? block.event[row] : 0;
-        if (block.weight && sample_event_is_cpu(event) && selection_sample(selection, &block, row))
+        if (block.weight && sample_event_is_cpu(event))
             r = program == UINT32_MAX ? -ENOMEM : tree_add_sample(tree, scratch, &block, row, program);
     }
     trace_samples_put(tree->trace, &block);
     return r < 0 ? error_set(err, r, "export: out of memory for the stacks") : 0;
 }
 
-static int tree_from_samples(struct stack_tree *tree, const struct format_write_options *options, struct error *err)
+static int tree_from_samples(struct stack_tree *tree, const struct progress *progress, struct error *err)
 {
-    struct selection selection;
-    int r = selection_init(&selection, tree->trace, options, "stacks", 1u << FAMILY_SAMPLES, err);
+    struct walk walk = walk_begin(tree->trace, progress, "stacks", 1u << FAMILY_SAMPLES);
+    int r = 0;
     struct stack_scratch scratch = {.program = UINT32_MAX};
     map_init(&scratch.leaves);
     uint32_t blocks = trace_block_count(tree->trace, FAMILY_SAMPLES);
-    for (uint32_t i = 0; i < blocks && r == 0; i++)
-        r = tree_add_sample_block(tree, &selection, &scratch, i, err);
+    for (uint32_t i = 0; i < blocks && r == 0; i++) {
+        walk_step(&walk);
+        r = tree_add_sample_block(tree, &scratch, i, err);
+    }
     free(scratch.frames);
     map_finish(&scratch.leaves);
-    selection_finish(&selection);
     return r;
 }
 
@@ -213,15 +211,10 @@ static void sweep_close(struct stack_tree *tree, struct span_sweep *sweep)
         sweep->open[sweep->count - 1].children_ns += duration_ns;
 }
 
-static int sweep_add(struct stack_tree *tree, struct span_sweep *sweep, struct selection *selection,
-                     const struct span_block *block, uint32_t row)
+static int sweep_add(struct stack_tree *tree, struct span_sweep *sweep, const struct span_block *block, uint32_t row)
 {
     int64_t begin_ns = block->begin_ns[row];
     int64_t end_ns = trace_span_end(tree->trace, block->info.track, begin_ns, block->end_ns[row]);
-    if (begin_ns < selection->begin_ns)
-        begin_ns = selection->begin_ns;
-    if (end_ns > selection->end_ns)
-        end_ns = selection->end_ns;
     if (end_ns < begin_ns)
         end_ns = begin_ns;
     while (sweep->count && sweep->open[sweep->count - 1].end_ns <= begin_ns)
@@ -242,12 +235,9 @@ static int sweep_add(struct stack_tree *tree, struct span_sweep *sweep, struct s
     return 0;
 }
 
-static int sweep_block(struct stack_tree *tree, struct span_sweep *sweep, struct selection *selection, uint32_t index,
-                       struct error *err)
+static int sweep_block(struct stack_tree *tree, struct span_sweep *sweep, uint32_t index, struct error *err)
 {
     struct block_info info = trace_block_info(tree->trace, FAMILY_SPANS, index);
-    if (!selection_block(selection, FAMILY_SPANS, &info))
-        return 0;
     if (!track_id_is(info.track, sweep->track) || info.run)
         while (sweep->count)
             sweep_close(tree, sweep);
@@ -257,28 +247,28 @@ static int sweep_block(struct stack_tree *tree, struct span_sweep *sweep, struct
     if (r < 0)
         return r;
     for (uint32_t row = 0; row < info.count && r == 0; row++)
-        if (selection_span(selection, &block, row))
-            r = sweep_add(tree, sweep, selection, &block, row);
+        r = sweep_add(tree, sweep, &block, row);
     trace_spans_put(tree->trace, &block);
     return r < 0 ? error_set(err, r, "export: out of memory for the stacks") : 0;
 }
 
-static int tree_from_spans(struct stack_tree *tree, const struct format_write_options *options, struct error *err)
+static int tree_from_spans(struct stack_tree *tree, const struct progress *progress, struct error *err)
 {
-    struct selection selection;
-    int r = selection_init(&selection, tree->trace, options, "spans", 1u << FAMILY_SPANS, err);
+    struct walk walk = walk_begin(tree->trace, progress, "spans", 1u << FAMILY_SPANS);
+    int r = 0;
     struct span_sweep sweep = {.track = TRACK_NONE};
     uint32_t blocks = trace_block_count(tree->trace, FAMILY_SPANS);
-    for (uint32_t i = 0; i < blocks && r == 0; i++)
-        r = sweep_block(tree, &sweep, &selection, i, err);
+    for (uint32_t i = 0; i < blocks && r == 0; i++) {
+        walk_step(&walk);
+        r = sweep_block(tree, &sweep, i, err);
+    }
     while (sweep.count)
         sweep_close(tree, &sweep);
     free(sweep.open);
-    selection_finish(&selection);
     return r;
 }
 
-/* Whether any on-CPU sample exists at all, whatever the filter says: then samples are what a flame graph shows. */
+/* Whether any on-CPU sample exists: then samples are what a flame graph shows. */
 static int has_on_cpu_samples(const struct trace *trace, bool *ret_found, struct error *err)
 {
     *ret_found = false;
@@ -295,8 +285,7 @@ static int has_on_cpu_samples(const struct trace *trace, bool *ret_found, struct
     return 0;
 }
 
-int stack_tree_init(struct stack_tree *tree, const struct trace *trace, const struct format_write_options *options,
-                    struct error *err)
+int stack_tree_init(struct stack_tree *tree, const struct trace *trace, const struct progress *progress, struct error *err)
 {
     *tree = (struct stack_tree){.trace = trace};
     map_init(&tree->names);
@@ -310,7 +299,7 @@ int stack_tree_init(struct stack_tree *tree, const struct trace *trace, const st
     if (!tree->nodes)
         return error_set(err, -ENOMEM, "export: out of memory for the stacks");
     tree->nodes[tree->count++] = (struct stack_tree_node){.parent = UINT32_MAX, .mark = MARK_UNKNOWN, .frame = FRAME_NONE};
-    return sampled ? tree_from_samples(tree, options, err) : tree_from_spans(tree, options, err);
+    return sampled ? tree_from_samples(tree, progress, err) : tree_from_spans(tree, progress, err);
 }
 
 void stack_tree_finish(struct stack_tree *tree)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All selected stacks merged into one tree, outermost frame first: program, then frames. Made of on-CPU samples (weights in
+ * All stacks of a trace merged into one tree, outermost frame first: program, then frames. Made of on-CPU samples (weights in
  * ns of CPU time), or, in a trace without any, of nested spans (self time in ns).
  */
 #ifndef HP_FORMATS_STACK_TREE_H
 #define HP_FORMATS_STACK_TREE_H
 
 #include "base/map.h"
-#include "selection.h"
+#include "base/progress.h"
+#include "trace/trace.h"
 
 struct stack_tree_node {
     uint32_t parent;        /* UINT32_MAX for the root, node 0 */
@@ -29,8 +30,7 @@ struct stack_tree {
     int64_t total;
 };
 
-int stack_tree_init(struct stack_tree *tree, const struct trace *trace, const struct format_write_options *options,
-                    struct error *err);
+int stack_tree_init(struct stack_tree *tree, const struct trace *trace, const struct progress *progress, struct error *err);
 void stack_tree_finish(struct stack_tree *tree);
 /* What to show for a node; never NULL. "[truncated stack]" stands where the real root of a stack was not reached. */
 const char *stack_tree_label(const struct stack_tree *tree, uint32_t node);

@@ -34,26 +34,35 @@ static int remove_path(void **state)
     return unlink(path);
 }
 
-static const char *written(const struct trace_format *format, const struct trace *trace, const struct format_write_options *options)
+static const char *part_written(const struct trace_format *format, const struct trace *trace, const struct trace_part *part,
+                                struct export_counts *ret_counts)
 {
     struct error err = ERROR_INIT;
     size_t size;
     free(data);
     data = NULL;
-    if (format->write(trace, options, path, &err) < 0)
+    if (trace_export(trace, format, part, NULL, path, ret_counts, &err) < 0)
         print_message("%s\n", err.text);
     assert_int_equal(err.code, 0);
     assert_int_equal(file_read(path, 1 << 28, &data, &size, &err), 0);
     return data;
 }
 
+static const char *written(const struct trace_format *format, const struct trace *trace)
+{
+    struct export_counts counts;
+    return part_written(format, trace, &(struct trace_part){0}, &counts);
+}
+
 static void test_folded_stacks_weigh_nanoseconds(void **state)
 {
     struct trace *trace = small_trace_make();
-    assert_string_equal(written(&format_folded, trace, NULL),
+    assert_string_equal(written(&format_folded, trace),
                         "demo;[truncated stack];main;work;sin 300\ndemo;main;work 100\ndemo;main;work;sin 200\n");
-    struct format_write_options window = {.has_window = true, .window_begin_ns = 1500, .window_end_ns = 2500};
-    assert_string_equal(written(&format_folded, trace, &window), "demo;main;work;sin 200\n");
+    struct trace_part window = {.has_window = true, .begin_ns = 1500, .end_ns = 2500};
+    struct export_counts counts;
+    assert_string_equal(part_written(&format_folded, trace, &window, &counts), "demo;main;work;sin 200\n");
+    assert_int_equal(counts.samples, 1);
     trace_unref(trace);
 }
 
@@ -75,7 +84,7 @@ static void test_folded_takes_spans_where_nothing_was_sampled(void **state)
     }
     assert_int_equal(trace_builder_finish(s.builder, &trace, &err), 0);
     trace_builder_destroy(s.builder);
-    assert_string_equal(written(&format_folded, trace, NULL), "demo;a 77\ndemo;a;b:c 20\ndemo;a;b:c;d 10\n");
+    assert_string_equal(written(&format_folded, trace), "demo;a 77\ndemo;a;b:c 20\ndemo;a;b:c;d 10\n");
     trace_unref(trace);
 }
 
@@ -99,7 +108,7 @@ static void test_equal_names_of_two_modules_stay_apart(void **state)
     assert_int_equal(tree.nodes[2].self, 10);
     assert_int_equal(tree.nodes[3].self, 11);
     stack_tree_finish(&tree);
-    assert_non_null(strstr(written(&format_speedscope, trace, NULL), "\"samples\":[[0],[1]]"));
+    assert_non_null(strstr(written(&format_speedscope, trace), "\"samples\":[[0],[1]]"));
     trace_unref(trace);
 }
 
@@ -107,7 +116,7 @@ static void test_speedscope_has_a_profile_for_each_thread(void **state)
 {
     struct trace *trace = small_trace_make();
     assert_string_equal(
-        written(&format_speedscope, trace, NULL),
+        written(&format_speedscope, trace),
         "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"hprofiler " HP_VERSION "\",\"name\":\"demo\",\n"
         "\"profiles\":[{\"type\":\"sampled\",\"name\":\"demo (100) main (100)\",\"unit\":\"nanoseconds\",\"samples\":[[0,1],[0,1,2],[3,0,1,2]],\n"
         "\"weights\":[100,200,300],\"startValue\":1000,\"endValue\":1600},\n"
@@ -126,7 +135,7 @@ static void test_csv_is_one_table(void **state)
 {
     struct trace *trace = small_trace_make();
     assert_string_equal(
-        written(&format_csv, trace, NULL),
+        written(&format_csv, trace),
         "type,id,track,track_kind,track_name,node,rank,process,pid,tid,device,stream,begin_ns,end_ns,duration_ns,name,category,kind,parent,"
         "correlation,weight,value,unit,cpu,event,flags,stack,args\r\n"
         "span,0,0,thread,main,host,,demo,100,100,,,500,4500,4000,outer,user,range,,,,,,,,,,\r\n"
@@ -158,7 +167,7 @@ static void test_csv_rows_have_all_columns_whatever_is_in_them(void **state)
 {
     struct trace *trace = random_trace_make(9, 800, 300);
     unsigned rows = 0;
-    for (const char *line = written(&format_csv, trace, NULL); *line; rows++)
+    for (const char *line = written(&format_csv, trace); *line; rows++)
         assert_int_equal(columns_of(line, &line), 28);
     assert_int_equal(rows, 1 + 800 + 300 * 3);
     trace_unref(trace);
@@ -171,9 +180,9 @@ static void test_a_part_with_everything_is_the_whole(void **state)
     for (uint64_t seed = 1; seed < 8; seed++) {
         struct trace *trace = random_trace_make(seed, 700, 200), *part;
         struct error err = ERROR_INIT;
-        char *whole = strdup(written(&format_csv, trace, NULL));
+        char *whole = strdup(written(&format_csv, trace));
         assert_int_equal(trace_select(trace, seed % 2 ? &everything : &window, NULL, &part, &err), 0);
-        assert_string_equal(written(&format_csv, part, NULL), whole);
+        assert_string_equal(written(&format_csv, part), whole);
         for (unsigned family = FAMILY_LINKS; family < FAMILY_COUNT; family++)
             assert_int_equal(trace_row_count(part, (enum family)family), trace_row_count(trace, (enum family)family));
         free(whole);
@@ -185,7 +194,7 @@ static void test_a_part_with_everything_is_the_whole(void **state)
 static void test_the_flame_graph_page_keeps_its_data_apart(void **state)
 {
     struct trace *trace = random_trace_make(2, 10, 500);
-    const char *page = written(&format_flamegraph_html, trace, NULL);
+    const char *page = written(&format_flamegraph_html, trace);
     const char *begin = strstr(page, "<script id=\"data\" type=\"application/json\">");
     assert_non_null(begin);
     const char *end = strstr(begin, "</script>"); /* a function is called so: its '<' must not come through */
@@ -203,9 +212,11 @@ static void test_filters_choose_rows(void **state)
     struct error err = ERROR_INIT;
     struct trace_filter *filter;
     assert_int_equal(trace_filter_compile("thread=main,name=inner", &filter, &err), 0);
-    struct format_write_options options = {.where = filter};
+    struct trace_part part = {.where = filter};
+    struct export_counts counts;
     struct trace *again;
-    written(&format_chrome, trace, &options);
+    part_written(&format_chrome, trace, &part, &counts);
+    assert_int_equal(counts.spans, 1);
     assert_int_equal(trace_open(path, NULL, NULL, &again, &err), 0);
     assert_int_equal(trace_row_count(again, FAMILY_SPANS), 1);
     assert_int_equal(trace_row_count(again, FAMILY_LINKS), 0);

@@ -1,26 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of in-target libraries: a backend that must be preloaded has a line. */
+/* What each backend needs in the target's environment, as a table; docs/commands.md lists the variables for people. */
 #include "backend_list.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
+#include "system/backends.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern char **environ;
 
+enum variable { PRELOAD, OPENMP_TOOL, OPENCL_LAYER, CUDA_INJECTION, NVTX_INJECTION, NCCL_PLUGIN, VARIABLES };
+
+/* A list is appended to. What holds one value only and is set already stays as it is, and the user is told. */
 static const struct {
-    const char *name, *alias;
-} aliases[] = {
-    {"cpu", "perf"}, {"opencl", "cl"}, {"openmp", "omp"}, {"rocm", "hip"}, {"likwid", "hwc"},
+    const char *name;
+    char separator; /* 0: one value */
+} variables[VARIABLES] = {
+    [PRELOAD] = {"LD_PRELOAD", ':'},
+    [OPENMP_TOOL] = {"OMP_TOOL_LIBRARIES", ':'},
+    [OPENCL_LAYER] = {"OPENCL_LAYERS", ':'},
+    [CUDA_INJECTION] = {"CUDA_INJECTION64_PATH", 0},
+    [NVTX_INJECTION] = {"NVTX_INJECTION64_PATH", 0},
+    [NCCL_PLUGIN] = {"NCCL_PROFILER_PLUGIN", 0},
 };
 
+#define IN(variable) (1u << (variable))
 static const struct {
     const char *backend, *library;
-    bool automatic; /* part of "auto" */
-} preloads[] = {
-    {"test", "test", false},
+    uint32_t variables; /* that name the library, as bits */
+    bool automatic;     /* part of "auto" where the library is there */
+} collectors[] = {
+    {"openmp", "ompt", IN(PRELOAD) | IN(OPENMP_TOOL), true},
+    {"mpi", "mpi", IN(PRELOAD), true},
+    {"opencl", "opencl", IN(PRELOAD) | IN(OPENCL_LAYER), true},
+    {"cuda", "cuda", IN(CUDA_INJECTION) | IN(NVTX_INJECTION), true},
+    {"nccl", "nccl", IN(NCCL_PLUGIN), true},
+    {"test", "test", IN(PRELOAD), false},
 };
 
 static bool list_has_word(const char *list, const char *word)
@@ -35,43 +54,140 @@ static bool list_has_word(const char *list, const char *word)
     return false;
 }
 
-bool backend_list_has(const char *list, const char *name)
+static bool list_names(const char *list, const char *name)
 {
-    if (!list || list_has_word(list, "auto") || list_has_word(list, name))
-        return true;
-    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
-        if (strcmp(aliases[i].name, name) == 0 && list_has_word(list, aliases[i].alias))
-            return true;
-    return false;
+    const struct backend_info *info = backend_find(name);
+    return list && (list_has_word(list, name) || (info && *info->alias && list_has_word(list, info->alias)));
 }
 
-static int add_library(struct text *preload, const struct record_options *options, const char *name, struct error *err)
+bool backend_list_has(const char *list, const char *name)
+{
+    return !list || list_has_word(list, "auto") || list_names(list, name);
+}
+
+/* What is to be put into the environment. */
+struct additions {
+    const struct record_options *options;
+    struct text values[VARIABLES];
+};
+
+static void add_value(struct additions *additions, enum variable variable, const char *path)
+{
+    const char *present = getenv(variables[variable].name);
+    if (!variables[variable].separator && present && *present) {
+        log_warning(additions->options->log, "%s is set already and stays as it is: %s does not come in by it",
+                    variables[variable].name, strrchr(path, '/') + 1);
+        return;
+    }
+    struct text *value = &additions->values[variable];
+    if (value->length)
+        text_add_char(value, variables[variable].separator);
+    text_add_string(value, path);
+}
+
+/* The runtime comes first: as a mere dependency of a collector it would lie behind the C library. */
+static int add_runtime(struct additions *additions, struct error *err)
 {
     char path[4096];
-    int r = session_library_path(options->runtime_directory, name, path, sizeof(path), err);
+    if (additions->values[PRELOAD].length)
+        return 0;
+    int r = session_library_path(additions->options->runtime_directory, "runtime", path, sizeof(path), err);
+    if (r == 0)
+        add_value(additions, PRELOAD, path);
+    return r;
+}
+
+static int add_collector(struct additions *additions, size_t index, struct error *err)
+{
+    char path[4096];
+    const struct record_options *options = additions->options;
+    bool named = list_names(options->backends, collectors[index].backend);
+    if (!named && !(collectors[index].automatic && backend_list_has(options->backends, collectors[index].backend)))
+        return 0;
+    int r = session_library_path(options->runtime_directory, collectors[index].library, path, sizeof(path), named ? err : NULL);
     if (r < 0)
-        return r;
-    if (preload->length)
-        text_add_char(preload, ':');
-    text_add_string(preload, path);
-    return 0;
+        return named ? r : 0;
+    r = add_runtime(additions, err);
+    for (int variable = 0; variable < VARIABLES && r == 0; variable++)
+        if (collectors[index].variables & IN(variable))
+            add_value(additions, (enum variable)variable, path);
+    return r;
+}
+
+static char *joined(const char *entry, enum variable variable, const struct text *value)
+{
+    struct text out = TEXT_INIT;
+    const char *present = entry ? strchr(entry, '=') + 1 : "";
+    text_addf(&out, "%s=%s", variables[variable].name, present);
+    if (*present)
+        text_add_char(&out, variables[variable].separator);
+    text_add_string(&out, value->data);
+    char *text = out.failed ? NULL : strdup(out.data);
+    text_finish(&out);
+    return text;
+}
+
+static bool is_variable(const char *entry, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+/* All but LD_PRELOAD, which the session adds itself. `owned`: texts that are ours to free. */
+static char **changed_environment(const struct additions *additions, char *owned[VARIABLES])
+{
+    size_t count = 0;
+    while (environ[count])
+        count++;
+    char **copy = calloc(count + VARIABLES + 1, sizeof *copy);
+    if (!copy)
+        return NULL;
+    memcpy(copy, environ, count * sizeof *copy);
+    for (int variable = PRELOAD + 1; variable < VARIABLES; variable++) {
+        size_t at = 0;
+        if (!additions->values[variable].length)
+            continue;
+        while (at < count && !is_variable(copy[at], variables[variable].name))
+            at++;
+        owned[variable] = joined(copy[at], (enum variable)variable, &additions->values[variable]);
+        if (!owned[variable]) {
+            free(copy);
+            return NULL;
+        }
+        copy[at] = owned[variable];
+        count += at == count;
+    }
+    return copy;
+}
+
+static int make_environment(const struct session *session, const struct additions *additions, char ***ret_environment,
+                            struct error *err)
+{
+    char *owned[VARIABLES] = {NULL};
+    char **environment = changed_environment(additions, owned);
+    int r = environment ? session_environment(session, environment, additions->values[PRELOAD].data, ret_environment, err)
+                        : error_set(err, -ENOMEM, "out of memory");
+    for (int variable = 0; variable < VARIABLES; variable++)
+        free(owned[variable]);
+    free(environment);
+    return r;
 }
 
 int backend_environment(const struct session *session, const struct record_options *options, bool timers,
                         char ***ret_environment, struct error *err)
 {
-    struct text preload = TEXT_INIT;
-    int r = timers ? add_library(&preload, options, "runtime", err) : 0;
-    for (size_t i = 0; i < sizeof(preloads) / sizeof(preloads[0]) && r == 0; i++) {
-        bool wanted = preloads[i].automatic ? backend_list_has(options->backends, preloads[i].backend)
-                                            : options->backends && list_has_word(options->backends, preloads[i].backend);
-        if (wanted)
-            r = add_library(&preload, options, preloads[i].library, err);
-    }
-    if (r == 0 && preload.failed)
+    struct additions additions = {.options = options};
+    int r = timers ? add_runtime(&additions, err) : 0;
+    bool failed = false;
+    for (size_t i = 0; i < sizeof(collectors) / sizeof(collectors[0]) && r == 0; i++)
+        r = add_collector(&additions, i, err);
+    for (int variable = 0; variable < VARIABLES; variable++)
+        failed |= additions.values[variable].failed;
+    if (r == 0 && failed)
         r = error_set(err, -ENOMEM, "out of memory");
-    if (r == 0 && preload.length)
-        r = session_environment(session, environ, preload.data, ret_environment, err);
-    text_finish(&preload);
+    if (r == 0 && additions.values[PRELOAD].length)
+        r = make_environment(session, &additions, ret_environment, err);
+    for (int variable = 0; variable < VARIABLES; variable++)
+        text_finish(&additions.values[variable]);
     return r;
 }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares our declarations with NVIDIA's, where those are installed. Compiled, never linked. */
+#include "cupti_abi.h"
+
+#include <cupti.h>
+
+#define SAME_OFFSET(ours, our_field, theirs, their_field)                                                              \
+    _Static_assert(offsetof(struct ours, our_field) == offsetof(theirs, their_field) &&                                \
+                       sizeof(((struct ours *)0)->our_field) == sizeof(((theirs *)0)->their_field),                    \
+                   #ours "." #our_field)
+#define SAME_NUMBER(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #ours)
+
+SAME_NUMBER(CUPTI_OK, CUPTI_SUCCESS);
+SAME_NUMBER(CUPTI_NO_MORE_RECORDS, CUPTI_ERROR_MAX_LIMIT_REACHED);
+SAME_NUMBER(CUPTI_MULTIPLE_SUBSCRIBERS, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+SAME_NUMBER(CUPTI_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
+SAME_NUMBER(CUPTI_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
+SAME_NUMBER(CUPTI_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
+SAME_NUMBER(CUPTI_ENTER, CUPTI_API_ENTER);
+SAME_NUMBER(CUPTI_EXIT, CUPTI_API_EXIT);
+SAME_NUMBER(CUPTI_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+SAME_NUMBER(CUPTI_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED);
+SAME_NUMBER(CUPTI_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+SAME_NUMBER(CUPTI_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+SAME_NUMBER(CUPTI_GRAPHNODE_CLONED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+SAME_NUMBER(CUPTI_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
+SAME_NUMBER(CUPTI_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
+SAME_NUMBER(CUPTI_KERNEL_SERIAL, CUPTI_ACTIVITY_KIND_KERNEL);
+SAME_NUMBER(CUPTI_CONTEXT, CUPTI_ACTIVITY_KIND_CONTEXT);
+SAME_NUMBER(CUPTI_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+SAME_NUMBER(CUPTI_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD);
+SAME_NUMBER(CUPTI_MEMCPY_PEER, CUPTI_ACTIVITY_KIND_MEMCPY2);
+SAME_NUMBER(CUPTI_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+
+SAME_OFFSET(cupti_call, function, CUpti_CallbackData, functionName);
+SAME_OFFSET(cupti_call, parameters, CUpti_CallbackData, functionParams);
+SAME_OFFSET(cupti_call, result, CUpti_CallbackData, functionReturnValue);
+SAME_OFFSET(cupti_call, symbol, CUpti_CallbackData, symbolName);
+SAME_OFFSET(cupti_call, context, CUpti_CallbackData, context);
+SAME_OFFSET(cupti_call, context_uid, CUpti_CallbackData, contextUid);
+SAME_OFFSET(cupti_call, data, CUpti_CallbackData, correlationData);
+SAME_OFFSET(cupti_call, correlation, CUpti_CallbackData, correlationId);
+SAME_OFFSET(cupti_resource, stream, CUpti_ResourceData, resourceHandle.stream);
+SAME_OFFSET(cupti_resource, descriptor, CUpti_ResourceData, resourceDescriptor);
+SAME_OFFSET(cupti_module, cubin_bytes, CUpti_ModuleResourceData, cubinSize);
+SAME_OFFSET(cupti_module, cubin, CUpti_ModuleResourceData, pCubin);
+SAME_OFFSET(cupti_graph, node, CUpti_GraphData, node);
+SAME_OFFSET(cupti_graph, original_node, CUpti_GraphData, originalNode);
+SAME_OFFSET(cupti_graph, executable, CUpti_GraphData, graphExec);
+
+#if CUPTI_API_VERSION >= 130000
+typedef CUpti_ActivityKernel10 their_kernel;
+typedef CUpti_ActivityMemcpy6 their_memcpy;
+typedef CUpti_ActivityMemcpyPtoP4 their_memcpy_peer;
+typedef CUpti_ActivityContext3 their_context;
+typedef CUpti_ActivityGraphTrace2 their_graph_trace;
+typedef CUpti_ActivityOverhead3 their_overhead;
+#else
+typedef CUpti_ActivityKernel8 their_kernel;
+typedef CUpti_ActivityMemcpy5 their_memcpy;
+typedef CUpti_ActivityMemcpyPtoP4 their_memcpy_peer;
+typedef CUpti_ActivityContext their_context;
+typedef CUpti_ActivityGraphTrace their_graph_trace;
+typedef CUpti_ActivityOverhead their_overhead;
+#endif
+SAME_OFFSET(cupti_kernel, registers, their_kernel, registersPerThread);
+SAME_OFFSET(cupti_kernel, start, their_kernel, start);
+SAME_OFFSET(cupti_kernel, end, their_kernel, end);
+SAME_OFFSET(cupti_kernel, device, their_kernel, deviceId);
+SAME_OFFSET(cupti_kernel, context, their_kernel, contextId);
+SAME_OFFSET(cupti_kernel, stream, their_kernel, streamId);
+SAME_OFFSET(cupti_kernel, grid[0], their_kernel, gridX);
+SAME_OFFSET(cupti_kernel, block[2], their_kernel, blockZ);
+SAME_OFFSET(cupti_kernel, shared_static, their_kernel, staticSharedMemory);
+SAME_OFFSET(cupti_kernel, shared_dynamic, their_kernel, dynamicSharedMemory);
+SAME_OFFSET(cupti_kernel, local, their_kernel, localMemoryPerThread);
+SAME_OFFSET(cupti_kernel, correlation, their_kernel, correlationId);
+SAME_OFFSET(cupti_kernel, name, their_kernel, name);
+SAME_OFFSET(cupti_kernel, queued, their_kernel, queued);
+SAME_OFFSET(cupti_kernel, submitted, their_kernel, submitted);
+SAME_OFFSET(cupti_kernel, shared_executed, their_kernel, sharedMemoryExecuted);
+SAME_OFFSET(cupti_kernel, graph_node, their_kernel, graphNodeId);
+SAME_OFFSET(cupti_kernel, graph, their_kernel, graphId);
+SAME_OFFSET(cupti_kernel, cluster[0], their_kernel, clusterX);
+SAME_OFFSET(cupti_memcpy, copy_kind, their_memcpy, copyKind);
+SAME_OFFSET(cupti_memcpy, bytes, their_memcpy, bytes);
+SAME_OFFSET(cupti_memcpy, start, their_memcpy, start);
+SAME_OFFSET(cupti_memcpy, stream, their_memcpy, streamId);
+SAME_OFFSET(cupti_memcpy, correlation, their_memcpy, correlationId);
+SAME_OFFSET(cupti_memcpy, graph_node, their_memcpy, graphNodeId);
+SAME_OFFSET(cupti_memcpy, graph, their_memcpy, graphId);
+SAME_OFFSET(cupti_memcpy_peer, source_device, their_memcpy_peer, srcDeviceId);
+SAME_OFFSET(cupti_memcpy_peer, destination_device, their_memcpy_peer, dstDeviceId);
+SAME_OFFSET(cupti_memcpy_peer, correlation, their_memcpy_peer, correlationId);
+SAME_OFFSET(cupti_memcpy_peer, graph_node, their_memcpy_peer, graphNodeId);
+SAME_OFFSET(cupti_memcpy_peer, graph, their_memcpy_peer, graphId);
+SAME_OFFSET(cupti_memset, value, CUpti_ActivityMemset4, value);
+SAME_OFFSET(cupti_memset, bytes, CUpti_ActivityMemset4, bytes);
+SAME_OFFSET(cupti_memset, start, CUpti_ActivityMemset4, start);
+SAME_OFFSET(cupti_memset, correlation, CUpti_ActivityMemset4, correlationId);
+SAME_OFFSET(cupti_memset, memory_kind, CUpti_ActivityMemset4, memoryKind);
+SAME_OFFSET(cupti_memset, graph_node, CUpti_ActivityMemset4, graphNodeId);
+SAME_OFFSET(cupti_memset, graph, CUpti_ActivityMemset4, graphId);
+SAME_OFFSET(cupti_context, device, their_context, deviceId);
+SAME_OFFSET(cupti_context, null_stream, their_context, nullStreamId);
+SAME_OFFSET(cupti_graph_trace, correlation, their_graph_trace, correlationId);
+SAME_OFFSET(cupti_graph_trace, start, their_graph_trace, start);
+SAME_OFFSET(cupti_graph_trace, graph, their_graph_trace, graphId);
+SAME_OFFSET(cupti_graph_trace, stream, their_graph_trace, streamId);
+SAME_OFFSET(cupti_overhead, overhead_kind, their_overhead, overheadKind);
+SAME_OFFSET(cupti_overhead, start, their_overhead, start);
+SAME_OFFSET(cupti_overhead, end, their_overhead, end);

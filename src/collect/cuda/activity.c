@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What ran on the device, from CUPTI's activity records: parsed on the thread that completes a buffer. Buffers come from a
+ * pool; past its limit CUPTI is told to drop (or, before 12.9, which crashes then, given a scratch buffer whose records count
+ * as dropped).
+ */
+#include "cuda.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum { BUFFER_BYTES = 2 << 20, BUFFERS = 64 };
+enum buffer_state { BUFFER_NONE, BUFFER_FREE, BUFFER_USED };
+static struct {
+    uint8_t *bytes;
+    uint32_t state; /* atomic */
+} buffers[BUFFERS];
+static uint8_t *scratch;
+
+static uint8_t *buffer_map(void)
+{
+    void *bytes = mmap(0, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return bytes == MAP_FAILED ? 0 : bytes;
+}
+
+static uint8_t *buffer_take(void)
+{
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        uint32_t state = __atomic_load_n(&buffers[i].state, __ATOMIC_ACQUIRE);
+        if (state == BUFFER_USED ||
+            !__atomic_compare_exchange_n(&buffers[i].state, &state, BUFFER_USED, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            continue;
+        if (!buffers[i].bytes)
+            buffers[i].bytes = buffer_map();
+        if (buffers[i].bytes)
+            return buffers[i].bytes;
+        __atomic_store_n(&buffers[i].state, BUFFER_NONE, __ATOMIC_RELEASE);
+        return 0;
+    }
+    return 0;
+}
+
+static void buffer_give_back(const uint8_t *bytes)
+{
+    for (unsigned i = 0; i < BUFFERS; i++)
+        if (buffers[i].bytes == bytes)
+            __atomic_store_n(&buffers[i].state, BUFFER_FREE, __ATOMIC_RELEASE);
+}
+
+static void on_buffer_requested(uint8_t **ret_buffer, size_t *ret_size, size_t *ret_records)
+{
+    uint8_t *buffer = buffer_take();
+    if (!buffer && cuda.cupti.version < CUPTI_VERSION_NULL_BUFFER)
+        buffer = scratch;
+    *ret_buffer = buffer;
+    *ret_size = buffer ? BUFFER_BYTES : 0;
+    *ret_records = 0;
+}
+
+/* A record on a stream's lane, its payload fields behind it as positions ascend. */
+struct device_record {
+    struct wire_device_span span;
+    uint64_t fields[24];
+    uint32_t count;
+};
+
+static void field(struct device_record *record, unsigned position, uint64_t value)
+{
+    record->fields[record->count++] = value;
+    record->span.span.present |= 1u << position;
+}
+
+static void field_if(struct device_record *record, unsigned position, uint64_t value)
+{
+    if (value)
+        field(record, position, value);
+}
+
+/* False: without times there is no span; it is counted. */
+static bool begin(struct device_record *record, uint64_t start, uint64_t end, uint32_t device, uint32_t context, uint32_t stream,
+                  uint32_t correlation)
+{
+    if (start == 0 || end == 0 || end < start) {
+        __atomic_fetch_add(&cuda.unstamped, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    cuda_lane_announce(device, context, stream);
+    memset(&record->span, 0, sizeof record->span);
+    record->count = 0;
+    record->span.span.begin = cuda_clock_ticks(start);
+    record->span.span.end = cuda_clock_ticks(end);
+    record->span.span.layer = CUDA_LAYER;
+    record->span.queue = cuda_lane(context, stream);
+    record->span.device = (int32_t)device;
+    record->span.launch = correlation;
+    return true;
+}
+
+static void finish(struct device_record *record, uint32_t name, unsigned kind, unsigned payload)
+{
+    uint32_t bytes = (uint32_t)sizeof record->span + record->count * 8;
+    record->span.span.header = (struct wire_header){WIRE_DEVICE_SPAN, (uint16_t)(bytes / 8), name};
+    record->span.span.span_kind = (uint8_t)kind;
+    record->span.span.payload_kind = (uint8_t)payload;
+    rt_place place = rt_open(bytes);
+    if (!place.record)
+        return;
+    memcpy(place.record, &record->span, sizeof record->span);
+    memcpy((char *)place.record + sizeof record->span, record->fields, record->count * 8);
+    rt_close(place);
+    __atomic_fetch_add(&cuda.device_records, 1, __ATOMIC_RELAXED);
+}
+
+static void on_kernel(const struct cupti_kernel *kernel)
+{
+    struct device_record record;
+    if (!begin(&record, kernel->start, kernel->end, kernel->device, kernel->context, kernel->stream, kernel->correlation))
+        return;
+    for (unsigned i = 0; i < 3; i++)
+        field(&record, FIELD_KERNEL_grid_x + i, (uint32_t)kernel->grid[i]);
+    for (unsigned i = 0; i < 3; i++)
+        field(&record, FIELD_KERNEL_block_x + i, (uint32_t)kernel->block[i]);
+    if (kernel->queued && kernel->queued <= kernel->start)
+        field(&record, FIELD_KERNEL_queued_ns, record.span.span.begin - cuda_clock_ticks(kernel->queued));
+    if (kernel->submitted && kernel->submitted <= kernel->start)
+        field(&record, FIELD_KERNEL_submitted_ns, record.span.span.begin - cuda_clock_ticks(kernel->submitted));
+    field(&record, FIELD_KERNEL_registers, kernel->registers);
+    field(&record, FIELD_KERNEL_shared_static, (uint32_t)kernel->shared_static);
+    field(&record, FIELD_KERNEL_shared_dynamic, (uint32_t)kernel->shared_dynamic);
+    field(&record, FIELD_KERNEL_local, kernel->local);
+    for (unsigned i = 0; i < 3 && kernel->cluster[0]; i++)
+        field(&record, FIELD_KERNEL_cluster_x + i, kernel->cluster[i]);
+    field(&record, FIELD_KERNEL_context, kernel->context);
+    field_if(&record, FIELD_KERNEL_graph, kernel->graph_node ? kernel->graph : 0);
+    field_if(&record, FIELD_KERNEL_graph_node, kernel->graph_node);
+    const char *name = kernel->name ? kernel->name : "kernel without a name";
+    finish(&record, rt_string(name, strlen(name)), SPAN_KIND_KERNEL, PAYLOAD_KERNEL);
+}
+
+static const char *copy_direction(uint8_t kind)
+{
+    static const char *const names[] = {0, "host-to-device", "device-to-host", "host-to-device", "device-to-host", "device-to-device",
+                                        "device-to-device", "device-to-device", "device-to-device", "host-to-host", "peer"};
+    return kind < sizeof names / sizeof names[0] ? names[kind] : 0;
+}
+
+static const char *copy_name(uint8_t kind)
+{
+    static const char *const names[] = {"copy", "copy host to device", "copy device to host", "copy host to array", "copy array to host",
+                                        "copy array to array", "copy array to device", "copy device to array", "copy device to device",
+                                        "copy host to host", "copy device to peer"};
+    return names[kind < sizeof names / sizeof names[0] ? kind : 0];
+}
+
+static uint32_t memory_word(unsigned kind)
+{
+    static const char *const names[] = {0, "pageable", "pinned", "device", "array", "managed", "device", "managed"};
+    const char *name = kind < sizeof names / sizeof names[0] ? names[kind] : 0;
+    return name ? cuda_word(name) : 0;
+}
+
+static void on_memcpy(const struct cupti_memcpy *copy)
+{
+    struct device_record record;
+    if (!begin(&record, copy->start, copy->end, copy->device, copy->context, copy->stream, copy->correlation))
+        return;
+    const char *direction = copy_direction(copy->copy_kind);
+    if (direction)
+        field(&record, FIELD_COPY_direction, cuda_word(direction));
+    field(&record, FIELD_COPY_bytes, copy->bytes);
+    field_if(&record, FIELD_COPY_source_memory, memory_word(copy->source_kind));
+    field_if(&record, FIELD_COPY_destination_memory, memory_word(copy->destination_kind));
+    field(&record, FIELD_COPY_context, copy->context);
+    field_if(&record, FIELD_COPY_graph, copy->graph_node ? copy->graph : 0);
+    field_if(&record, FIELD_COPY_graph_node, copy->graph_node);
+    finish(&record, cuda_word(copy_name(copy->copy_kind)), SPAN_KIND_COPY, PAYLOAD_COPY);
+}
+
+static void on_memcpy_peer(const struct cupti_memcpy_peer *copy)
+{
+    struct device_record record;
+    if (!begin(&record, copy->start, copy->end, copy->device, copy->context, copy->stream, copy->correlation))
+        return;
+    field(&record, FIELD_COPY_direction, cuda_word("peer"));
+    field(&record, FIELD_COPY_bytes, copy->bytes);
+    field_if(&record, FIELD_COPY_source_memory, memory_word(copy->source_kind));
+    field_if(&record, FIELD_COPY_destination_memory, memory_word(copy->destination_kind));
+    field(&record, FIELD_COPY_source_device, copy->source_device);
+    field(&record, FIELD_COPY_destination_device, copy->destination_device);
+    field(&record, FIELD_COPY_context, copy->context);
+    field_if(&record, FIELD_COPY_graph, copy->graph_node ? copy->graph : 0);
+    field_if(&record, FIELD_COPY_graph_node, copy->graph_node);
+    finish(&record, cuda_word("copy device to peer"), SPAN_KIND_COPY, PAYLOAD_COPY);
+}
+
+static void on_memset(const struct cupti_memset *fill)
+{
+    struct device_record record;
+    if (!begin(&record, fill->start, fill->end, fill->device, fill->context, fill->stream, fill->correlation))
+        return;
+    field(&record, FIELD_FILL_bytes, fill->bytes);
+    field(&record, FIELD_FILL_value, fill->value);
+    field_if(&record, FIELD_FILL_memory, memory_word(fill->memory_kind));
+    field(&record, FIELD_FILL_context, fill->context);
+    field_if(&record, FIELD_FILL_graph, fill->graph_node ? fill->graph : 0);
+    field_if(&record, FIELD_FILL_graph_node, fill->graph_node);
+    finish(&record, cuda_word("fill"), SPAN_KIND_FILL, PAYLOAD_FILL);
+}
+
+/* A graph as a whole, where its nodes can't be had. */
+static void on_graph(const struct cupti_graph_trace *graph)
+{
+    struct device_record record;
+    if (!begin(&record, graph->start, graph->end, graph->device, graph->context, graph->stream, graph->correlation))
+        return;
+    field(&record, FIELD_KERNEL_context, graph->context);
+    field(&record, FIELD_KERNEL_graph, graph->graph);
+    field(&record, FIELD_KERNEL_opaque, 1);
+    finish(&record, cuda_word("graph (opaque)"), SPAN_KIND_GRAPH, PAYLOAD_KERNEL);
+    __atomic_fetch_add(&cuda.graphs_opaque, 1, __ATOMIC_RELAXED);
+}
+
+static void on_context(const struct cupti_context *context)
+{
+    cuda_lane_null_stream(context->context, context->null_stream);
+}
+
+static void on_record(const struct cupti_record *record)
+{
+    const void *body = record;
+    switch (record->kind) {
+    case CUPTI_KERNEL:
+    case CUPTI_KERNEL_SERIAL:
+        on_kernel(body);
+        break;
+    case CUPTI_MEMCPY:
+        on_memcpy(body);
+        break;
+    case CUPTI_MEMCPY_PEER:
+        on_memcpy_peer(body);
+        break;
+    case CUPTI_MEMSET:
+        on_memset(body);
+        break;
+    case CUPTI_GRAPH_TRACE:
+        on_graph(body);
+        break;
+    case CUPTI_CONTEXT:
+        on_context(body);
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_buffer_completed(cuda_context context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    (void)size;
+    struct cupti_record *record = 0;
+    bool is_scratch = buffer == scratch;
+    while (buffer && valid && cuda.cupti.next_record(buffer, valid, &record) == CUPTI_OK)
+        if (is_scratch)
+            __atomic_fetch_add(&cuda.dropped, 1, __ATOMIC_RELAXED);
+        else
+            on_record(record);
+    size_t dropped = 0;
+    if (cuda.cupti.dropped(context, stream, &dropped) == CUPTI_OK && dropped)
+        __atomic_fetch_add(&cuda.dropped, dropped, __ATOMIC_RELAXED);
+    if (!is_scratch)
+        buffer_give_back(buffer);
+}
+
+bool cuda_activity_start(void)
+{
+    static const uint32_t kinds[] = {CUPTI_CONTEXT, CUPTI_KERNEL, CUPTI_MEMCPY, CUPTI_MEMCPY_PEER, CUPTI_MEMSET};
+    scratch = buffer_map();
+    if (!scratch || cuda.cupti.register_buffers(on_buffer_requested, on_buffer_completed) != CUPTI_OK)
+        return false;
+    bool any = false;
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        any |= cuda.cupti.enable(kinds[i]) == CUPTI_OK;
+    cuda.cupti.flush_period(100);
+    return any;
+}
+
+void cuda_activity_finish(void)
+{
+    cuda.cupti.flush(1);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The CUDA collector from inside: what its files share. */
+#ifndef HP_CUDA_CUDA_H
+#define HP_CUDA_CUDA_H
+
+#include "../collector.h"
+#include "cupti_api.h"
+#include "wire/session.h"
+
+#define CUDA_LAYER WIRE_LAYER_CUDA
+
+struct cuda {
+    struct cupti_api cupti;
+    cupti_subscriber subscriber;   /* NULL: another client of CUPTI holds the callbacks */
+    uint32_t active;               /* atomic: records are taken */
+    int32_t pid;                   /* of the process that began; a child of fork has no CUDA */
+    uint64_t base_ticks, base_ns;  /* our clock and CUPTI's, when it began */
+    uint64_t ns_per_tick;          /* times 2^32 */
+    unsigned __int128 ticks_per_ns; /* times 2^64 */
+    /* Counted for the ledger, atomically. */
+    uint64_t launches, device_records, unstamped, dropped, graphs_opaque;
+};
+extern struct cuda cuda;
+
+/* Texts that records have often, interned at the start. */
+uint32_t cuda_word(const char *text);
+
+/* clock.c: CUPTI's clock is ours, but in ns. */
+bool cuda_clock_start(void);
+uint64_t cuda_clock_ns(void);
+uint64_t cuda_clock_ticks(uint64_t ns);
+
+/* calls.c: the API on the host. */
+void cuda_calls_start(void);
+void cuda_on_call(uint32_t domain, uint32_t id, const struct cupti_call *call);
+/* Calls of our own into the driver on this thread are not the program's. */
+void cuda_own_calls(bool begin);
+
+/* activity.c: what ran on the device. */
+bool cuda_activity_start(void);
+void cuda_activity_finish(void);
+
+/* resources.c: devices, modules, nodes of graphs. */
+void cuda_on_resource(uint32_t id, const struct cupti_resource *resource);
+
+/* lanes.c */
+void cuda_lane_announce(uint32_t device, uint32_t context, uint32_t stream);
+void cuda_lane_null_stream(uint32_t context, uint32_t stream); /* which stream of a context is the default one */
+static inline uint64_t cuda_lane(uint32_t context, uint32_t stream)
+{
+    return (uint64_t)context << 32 | stream;
+}
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What we use of CUPTI's binary interface, in our own words, so that the collector builds without NVIDIA's headers; where
+ * those are, abi_check.c compares. Records of CUPTI 11.8 to 13 begin as the structures here; newer ones are longer.
+ */
+#ifndef HP_CUDA_CUPTI_ABI_H
+#define HP_CUDA_CUPTI_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int cupti_result; /* 0 = success */
+enum { CUPTI_OK = 0, CUPTI_NO_MORE_RECORDS = 12, CUPTI_MULTIPLE_SUBSCRIBERS = 39 };
+enum { CUPTI_VERSION_NULL_BUFFER = 27 }; /* CUDA 12.9: from there on a request may be answered by no buffer */
+
+typedef struct cupti_subscriber *cupti_subscriber;
+typedef struct cuda_context *cuda_context;
+typedef struct cuda_stream *cuda_stream;
+
+enum cupti_domain { CUPTI_DRIVER = 1, CUPTI_RUNTIME = 2, CUPTI_RESOURCE = 3 };
+enum { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
+enum {
+    CUPTI_CONTEXT_CREATED = 1,
+    CUPTI_STREAM_CREATED = 3,
+    CUPTI_MODULE_LOADED = 6,
+    CUPTI_GRAPHNODE_CREATED = 13,
+    CUPTI_GRAPHNODE_CLONED = 20,
+};
+
+enum cupti_activity_kind {
+    CUPTI_MEMCPY = 1,
+    CUPTI_MEMSET = 2,
+    CUPTI_KERNEL_SERIAL = 3,
+    CUPTI_CONTEXT = 9,
+    CUPTI_KERNEL = 10,
+    CUPTI_OVERHEAD = 17,
+    CUPTI_MEMCPY_PEER = 22,
+    CUPTI_GRAPH_TRACE = 51,
+};
+
+struct cupti_call {
+    uint32_t site; /* CUPTI_ENTER, CUPTI_EXIT */
+    const char *function;
+    const void *parameters;
+    void *result;
+    const char *symbol;
+    cuda_context context;
+    uint32_t context_uid;
+    uint64_t *data; /* ours, from enter to exit */
+    uint32_t correlation;
+};
+
+struct cupti_resource {
+    cuda_context context;
+    cuda_stream stream;
+    void *descriptor;
+};
+
+struct cupti_module {
+    uint32_t module;
+    size_t cubin_bytes;
+    const char *cubin;
+};
+
+struct cupti_graph {
+    void *graph, *original_graph, *node, *original_node;
+    uint32_t node_type;
+    void *dependency, *executable;
+};
+
+struct cupti_record {
+    uint32_t kind;
+};
+
+/* Fields lie at 8-byte alignment at most; CUPTI packs to 8. */
+struct cupti_kernel {
+    uint32_t kind;
+    uint8_t cache_config, shared_config;
+    uint16_t registers;
+    uint32_t partitioned_requested, partitioned_executed;
+    uint64_t start, end, completed;
+    uint32_t device, context, stream;
+    int32_t grid[3], block[3];
+    int32_t shared_static, shared_dynamic;
+    uint32_t local, local_total;
+    uint32_t correlation;
+    int64_t grid_id;
+    const char *name;
+    void *reserved;
+    uint64_t queued, submitted;
+    uint8_t launch_type, carveout_requested, carveout, padding;
+    uint32_t shared_executed;
+    uint64_t graph_node;
+    uint32_t shared_limit;
+    uint32_t graph;
+    void *access_policy;
+    uint32_t channel, channel_type;
+    uint32_t cluster[3];
+};
+
+struct cupti_memcpy {
+    uint32_t kind;
+    uint8_t copy_kind, source_kind, destination_kind, flags;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream, correlation, runtime_correlation, padding;
+    void *reserved;
+    uint64_t graph_node;
+    uint32_t graph;
+};
+
+struct cupti_memcpy_peer {
+    uint32_t kind;
+    uint8_t copy_kind, source_kind, destination_kind, flags;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream;
+    uint32_t source_device, source_context, destination_device, destination_context;
+    uint32_t correlation;
+    void *reserved;
+    uint64_t graph_node;
+    uint32_t graph;
+};
+
+struct cupti_memset {
+    uint32_t kind;
+    uint32_t value;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream, correlation;
+    uint16_t flags, memory_kind;
+    uint32_t padding;
+    void *reserved;
+    uint64_t graph_node;
+    uint32_t graph;
+};
+
+struct cupti_context {
+    uint32_t kind, context, device;
+    uint16_t compute_api, null_stream;
+};
+
+struct cupti_graph_trace {
+    uint32_t kind, correlation;
+    uint64_t start, end;
+    uint32_t device, graph, context, stream;
+};
+
+struct cupti_overhead {
+    uint32_t kind, overhead_kind, object_kind;
+    uint32_t object[3]; /* process and thread, or device, context and stream */
+    uint64_t start, end;
+};
+
+#endif

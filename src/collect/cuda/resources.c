@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Devices as contexts come up, and the code that modules bring. */
+#include "cuda.h"
+
+#include "loader.h"
+
+#include <string.h>
+
+static uint64_t devices_named; /* bit by number */
+
+static void name_device(cuda_context context)
+{
+    uint32_t device;
+    if (cuda.cupti.device_id(context, &device) != CUPTI_OK || device >= 64)
+        return;
+    if (__atomic_fetch_or(&devices_named, 1ull << device, __ATOMIC_ACQ_REL) >> device & 1)
+        return;
+    int (*get_name)(char *, int, int) = 0;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, "cuDeviceGetName") : 0;
+    memcpy(&get_name, &found, sizeof found);
+    char name[256] = "device";
+    cuda_own_calls(true);
+    if (get_name)
+        get_name(name, (int)sizeof name, (int)device);
+    cuda_own_calls(false);
+    name[sizeof name - 1] = 0;
+    const struct wire_device record = {
+        .header = {WIRE_DEVICE, sizeof record / 8, rt_string(name, strlen(name))},
+        .time = rt_now(),
+        .device = (int32_t)device,
+        .layer = CUDA_LAYER,
+    };
+    rt_append(&record.header);
+}
+
+static void keep_module(const struct cupti_module *module)
+{
+    if (module && module->cubin && module->cubin_bytes && rt_flags() & WIRE_SESSION_KEEP_CODE)
+        rt_object(CUDA_LAYER, WIRE_OBJECT_CUBIN, cuda_word("cubin"), module->cubin, module->cubin_bytes);
+}
+
+void cuda_on_resource(uint32_t id, const struct cupti_resource *resource)
+{
+    if (id == CUPTI_CONTEXT_CREATED)
+        name_device(resource->context);
+    else if (id == CUPTI_MODULE_LOADED)
+        keep_module(resource->descriptor);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names as people write them, from the linker's: C++ (Itanium), Rust (legacy and v0), D. For src/symbol only. */
+/* Names as people write them, from the linker's: C++ (Itanium), Rust (legacy and v0), D. */
 #ifndef HP_SYMBOL_DEMANGLE_H
 #define HP_SYMBOL_DEMANGLE_H
 

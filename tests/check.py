@@ -226,6 +226,9 @@ def stage_cppcheck(stage):
 def stage_aarch64(stage):
     """Cross build; unit tests under qemu-user"""
     need("aarch64-linux-gnu-gcc", "qemu-aarch64")
+    status, _ = stage.run("aarch64-linux-gnu-gcc", "-x", "c", "/dev/null", "-shared", "-o", stage.log_path.with_suffix(".probe"), check=False)
+    if status:
+        raise Skip("aarch64-linux-gnu-gcc links nothing: libc6-dev-arm64-cross is not installed")
     sysroot = WORK / "aarch64-sysroot"
     status, output = stage.run("scripts/aarch64-sysroot", sysroot, check=False)
     if status:

@@ -46,7 +46,9 @@ def readers(tmp_path_factory):
         return package.exists() and json.loads(package.read_text())["version"] == wanted[name]
 
     if not all(installed(name) for name in wanted):
-        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"], cwd=folder,
+        # Its own patience with a registry that cannot be reached is minutes long.
+        patience = ["--fetch-retries=1", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000", "--fetch-timeout=20000"]
+        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", *patience], cwd=folder,
                               capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             pytest.skip(f"npm cannot install the readers: {done.stderr.strip().splitlines()[-1:]}")

@@ -179,7 +179,8 @@ def test_full_disk(tmp_path):
 def test_flight_recorder_keeps_the_newest(tmp_path):
     trace = record(tmp_path, "plain", 3000000, options=["--buffer-limit", "8000000"])
     tally, = trace.tallies("step")
-    assert tally["least"] > 1 and tally["greatest"] > 2900000
+    starved = trace.lost() - trace.lost("recycled") # a recorder that gets no time gives no chunks back
+    assert tally["least"] > 1 and tally["greatest"] > 2900000 - starved
     assert trace.lost("recycled") > 100000
     assert trace.lost() + trace.count("step") >= 3000000
 

@@ -345,6 +345,38 @@ struct wire_openmp_fact {
     uint64_t first, second;
 };
 
+/*
+ * What the wrappers of GCC's libgomp write: a region with the part of the thread that met it, which is thread 0 of its team; and
+ * the part of each other thread, which never learns when the region ends. Together they are the spans that OMPT gives at once.
+ */
+struct wire_gomp_region {
+    struct wire_header header; /* value: number of the call stack; 0 = none */
+    uint64_t begin, end;
+    uint64_t work_begin, work_end; /* of thread 0's part; from then to `end` it waits for the others */
+    uint64_t region, code;
+    uint64_t task;             /* that met the construct; 0 = none with an id */
+    uint64_t own_task;         /* thread 0's implicit task; 0 = it needed no id */
+    uint32_t requested, threads;
+    uint16_t level;
+    uint8_t teams;             /* 1: host teams, one after the other, each with a part */
+    uint8_t reserved;
+    uint32_t sequence;         /* number of the region's last barrier, as thread 0 counts */
+};
+struct wire_gomp_part {
+    struct wire_header header; /* value: number of the region's last barrier, as this thread counts */
+    uint64_t begin, end;       /* of its work */
+    uint64_t region, code, task;
+    uint32_t thread, threads;
+};
+/* The addresses that a task's depend clauses name, behind the fixed part: 8 bytes each, then a byte each that says how (enum
+ * wire_gomp_access), padded to 8. */
+struct wire_gomp_depend {
+    struct wire_header header; /* value: number of addresses */
+    uint64_t time;
+    uint64_t task, parent;
+};
+enum wire_gomp_access { WIRE_GOMP_IN = 1, WIRE_GOMP_OUT = 2, WIRE_GOMP_INOUTSET = 3 };
+
 struct wire_mpi_rank {
     struct wire_header header; /* value: text of the library's version */
     uint64_t time;

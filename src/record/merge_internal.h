@@ -60,6 +60,9 @@ struct merge {
     struct clock_line line;
     bool line_tried;
     struct map covered;       /* hash of (key, chunk, lap) -> bytes that are in the spool */
+    bool launcher_rank_known; /* the launcher started one recorder a rank: this is the whole recording's */
+    int32_t launcher_rank;
+    bool recycled;            /* --buffer-limit dropped the oldest records */
     bool ahead;               /* a part asks for MERGE_AHEAD */
     bool finished;            /* the recorder wrote its last word: else the recording was cut off */
     void *states[MERGE_PARTS_MAXIMUM];
@@ -72,6 +75,14 @@ extern const struct merge_part *const merge_parts[MERGE_PARTS_MAXIMUM]; /* ends 
 
 /* merge_events.c: adds a span of a target, shown to the parts that want to see its layer. */
 int merge_add_span(struct merge *merge, struct merge_span *span, span_id *ret_handle);
+
+/* What a span's or instant's fixed part says of its payload. Durations are in the stream's clock, or `raw`: in ns already. */
+void merge_payload(struct merge *merge, const struct merge_stream *stream, const struct wire_header *record, uint8_t kind,
+                   uint32_t present, bool raw, struct payload *payload);
+string_id merge_category(struct merge *merge, const struct merge_stream *stream, uint32_t category, uint8_t layer);
+
+/* merge_devices.c: what ran on devices comes into the trace after everything of hosts, and before links are resolved. */
+int merge_devices_place(struct merge *merge);
 
 /* merge_sources.c */
 int merge_sources_open(struct merge *merge, struct error *err);

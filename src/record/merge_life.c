@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "launcher.h"
 #include "merge_internal.h"
 #include "overhead.h"
 
@@ -437,6 +438,10 @@ static int on_metadata(struct merge *merge, const struct merge_stream *stream, c
     if (!two_texts(header, &key, &value))
         return 0;
     merge->finished |= strcmp(key, OVERHEAD_TOTAL) == 0;
+    if (strcmp(key, LAUNCHER_RANK_KEY) == 0) {
+        merge->launcher_rank_known = true;
+        merge->launcher_rank = (int32_t)strtol(value, NULL, 10);
+    }
     return trace_builder_set_metadata(merge->builder, key, value);
 }
 
@@ -446,6 +451,7 @@ static int on_ledger(struct merge *merge, const struct merge_stream *stream, con
     const char *source, *reason;
     if (!two_texts(header, &source, &reason))
         return 0;
+    merge->recycled |= record->lost && strstr(reason, "--buffer-limit");
     return trace_builder_add_ledger(merge->builder, source, record->seen, record->recorded, record->lost, reason);
 }
 

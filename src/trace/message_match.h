@@ -25,6 +25,8 @@ enum message_reason { /* why an end has no partner */
     MESSAGE_REASON(UNRESOLVED, "a receive from anybody whose end was not recorded")                                    \
     MESSAGE_REASON(LOCAL_COMM, "the communicator has no identity that its processes share")                            \
     MESSAGE_REASON(AMBIGUOUS, "several processes of the trace have this rank")                                         \
+    MESSAGE_REASON(NO_RANK, "the rank of its process is not known")                                                    \
+    MESSAGE_REASON(OTHER_WORLD, "the other process is of another MPI_COMM_WORLD")                                      \
     MESSAGE_REASON(UNNUMBERED, "recorded without the number of its posting")
     MESSAGE_REASONS
 #undef MESSAGE_REASON

@@ -12,9 +12,19 @@
 #define HAS(payload, field) ((payload)->present >> FIELD_MESSAGE_##field & 1)
 #define VALUE(payload, field) ((payload)->fields[FIELD_MESSAGE_##field])
 
+#define NOBODY (-1) /* MPI_PROC_NULL; below it: a process whose world rank is not known */
+
 static int32_t rank_value(int64_t value)
 {
-    return value < 0 || value > INT32_MAX ? -1 : (int32_t)value;
+    return value < NOBODY || value > INT32_MAX ? NOBODY - 1 : (int32_t)value;
+}
+
+/* What has no partner to look for still has its number. */
+static int add_alone(struct message_match *match, const struct message_end *end, int32_t peer)
+{
+    if (peer < NOBODY)
+        message_match_leave_out(match, MESSAGE_OTHER_WORLD);
+    return message_match_add_posting(match, end->process, end->order);
 }
 
 static int add_send(struct message_match *match, const struct message_span *span, const struct payload *payload,
@@ -26,7 +36,7 @@ static int add_send(struct message_match *match, const struct message_span *span
     end->tag = (int32_t)VALUE(payload, send_tag).i64;
     end->bytes = HAS(payload, send_bytes) ? VALUE(payload, send_bytes).u64 : UINT64_MAX;
     end->time_ns = span->begin_ns;
-    return end->destination < 0 ? message_match_add_posting(match, end->process, end->order) : message_match_add(match, end);
+    return end->destination < 0 ? add_alone(match, end, end->destination) : message_match_add(match, end);
 }
 
 /* One that was posted for anybody and whose end is not known may have taken any message: its number stays missing, as if its
@@ -34,19 +44,19 @@ static int add_send(struct message_match *match, const struct message_span *span
 static int add_receive(struct message_match *match, const struct message_span *span, const struct payload *payload,
                        struct message_end *end)
 {
-    bool nobody = HAS(payload, receive_from) && rank_value(VALUE(payload, receive_from).i64) < 0;
+    int32_t source = HAS(payload, receive_from) ? rank_value(VALUE(payload, receive_from).i64) : 0;
     if (HAS(payload, cancelled) && VALUE(payload, cancelled).u64) {
         message_match_leave_out(match, MESSAGE_CANCELLED);
-        nobody = true;
+        source = NOBODY;
     }
-    if (nobody)
-        return message_match_add_posting(match, end->process, end->order);
+    if (source < 0)
+        return add_alone(match, end, source);
     if (!HAS(payload, receive_from) || !HAS(payload, receive_tag)) {
         message_match_leave_out(match, MESSAGE_UNRESOLVED);
         return 0;
     }
     end->receive = true;
-    end->source = rank_value(VALUE(payload, receive_from).i64);
+    end->source = source;
     end->destination = span->rank;
     end->tag = (int32_t)VALUE(payload, receive_tag).i64;
     end->bytes = HAS(payload, receive_bytes) ? VALUE(payload, receive_bytes).u64 : UINT64_MAX;

@@ -57,9 +57,10 @@ static inline void fixture_write(struct fixture *fixture, const char *name, cons
     close(fd);
 }
 
-/* A process file of `pid` with the texts in its log; ids are returned in order. Its clock is raw ns. */
-static inline void fixture_process(struct fixture *fixture, int32_t pid, uint64_t key, uint16_t minor, int64_t start_raw_ns,
-                                   const char *const *texts, uint32_t *ret_ids)
+/* A process file of `pid` with the texts in its log; ids are returned in order. Its clock is raw ns. `collector`: which of the
+ * texts names a collector that was in it; -1 = none. */
+static inline void fixture_process_with(struct fixture *fixture, int32_t pid, uint64_t key, uint16_t minor, int64_t start_raw_ns,
+                                        const char *const *texts, uint32_t *ret_ids, int collector)
 {
     static uint8_t bytes[65536];
     memset(bytes, 0, sizeof bytes);
@@ -77,10 +78,22 @@ static inline void fixture_process(struct fixture *fixture, int32_t pid, uint64_
         ret_ids[i] = at / 8;
         at += wire_bytes(&header);
     }
+    if (collector >= 0) {
+        const struct wire_process_info info = {.header = {WIRE_PROCESS_INFO, sizeof info / 8, ret_ids[collector]},
+                                               .time = (uint64_t)start_raw_ns, .topic = WIRE_INFO_COLLECTOR};
+        memcpy(bytes + process->log_offset + at, &info, sizeof info);
+        at += sizeof info;
+    }
     process->log_reserved = at;
     char name[80];
     snprintf(name, sizeof name, "process-%d-%016llx", pid, (unsigned long long)key);
     fixture_write(fixture, name, bytes, sizeof bytes);
+}
+
+static inline void fixture_process(struct fixture *fixture, int32_t pid, uint64_t key, uint16_t minor, int64_t start_raw_ns,
+                                   const char *const *texts, uint32_t *ret_ids)
+{
+    fixture_process_with(fixture, pid, key, minor, start_raw_ns, texts, ret_ids, -1);
 }
 
 /* A chunk file holding `size` bytes of records. */

@@ -330,6 +330,16 @@ struct wire_object {
     uint8_t layer, kind;       /* enum wire_object_kind */
     uint8_t reserved[6];
 };
+struct wire_gpu_samples {
+    struct wire_header header; /* value: name of the kernel as the linker knows it */
+    uint64_t time;             /* when they were collected */
+    uint64_t cubin_crc;        /* as CUPTI computes it */
+    uint64_t offset;           /* of the instruction in its function */
+    uint64_t samples;
+    int32_t device;
+    uint32_t reason;           /* string id: what the warps waited for */
+    uint64_t correlation;      /* of the launch, where kernels were serialised; 0 = unknown */
+};
 enum wire_object_kind { WIRE_OBJECT_ELF = 0, WIRE_OBJECT_CUBIN = 1, WIRE_OBJECT_PTX = 2, WIRE_OBJECT_OTHER = 3 };
 
 enum wire_openmp_what {

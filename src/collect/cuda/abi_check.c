@@ -3,6 +3,7 @@
 #include "cupti_abi.h"
 
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 
 #define SAME_OFFSET(ours, our_field, theirs, their_field)                                                              \
     _Static_assert(offsetof(struct ours, our_field) == offsetof(theirs, their_field) &&                                \
@@ -110,3 +111,23 @@ SAME_OFFSET(cupti_graph_trace, stream, their_graph_trace, streamId);
 SAME_OFFSET(cupti_overhead, overhead_kind, their_overhead, overheadKind);
 SAME_OFFSET(cupti_overhead, start, their_overhead, start);
 SAME_OFFSET(cupti_overhead, end, their_overhead, end);
+
+SAME_NUMBER(CUPTI_SAMPLING_PERIOD, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD);
+SAME_NUMBER(CUPTI_SAMPLING_STALL_REASONS, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON);
+SAME_NUMBER(CUPTI_SAMPLING_HARDWARE_BUFFER, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE);
+SAME_NUMBER(CUPTI_SAMPLING_MODE, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE);
+SAME_NUMBER(CUPTI_SAMPLING_DATA_BUFFER, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER);
+SAME_NUMBER(CUPTI_SAMPLING_CONTINUOUS, CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS);
+SAME_OFFSET(cupti_pc, offset, CUpti_PCSamplingPCData, pcOffset);
+SAME_OFFSET(cupti_pc, function, CUpti_PCSamplingPCData, functionName);
+SAME_OFFSET(cupti_pc, stalls, CUpti_PCSamplingPCData, stallReason);
+SAME_OFFSET(cupti_pc, correlation, CUpti_PCSamplingPCData, correlationId);
+SAME_OFFSET(cupti_samples, total, CUpti_PCSamplingData, totalSamples);
+SAME_OFFSET(cupti_samples, remaining, CUpti_PCSamplingData, remainingNumPcs);
+SAME_OFFSET(cupti_samples, pcs, CUpti_PCSamplingData, pPcData);
+SAME_OFFSET(cupti_samples, hardware_full, CUpti_PCSamplingData, hardwareBufferFull);
+_Static_assert(sizeof(struct cupti_sampling_setting) == sizeof(CUpti_PCSamplingConfigurationInfo), "setting");
+SAME_OFFSET(cupti_sampling_settings, settings, CUpti_PCSamplingConfigurationInfoParams, pPCSamplingConfigurationInfo);
+SAME_OFFSET(cupti_sampling_pointer, pointer, CUpti_PCSamplingGetDataParams, pcSamplingData);
+SAME_OFFSET(cupti_sampling_reasons, names, CUpti_PCSamplingGetStallReasonsParams, stallReasons);
+SAME_OFFSET(cupti_crc, crc, CUpti_GetCubinCrcParams, cubinCrc);

@@ -284,6 +284,8 @@ static void call_end(const struct call_info *info, const struct cupti_call *call
             span.fields[count++] = values[i];
     rt_leave_span(open_call.call, &span);
     open_call.call.thread = 0;
+    if (info->kind == SPAN_KIND_SYNC)
+        cuda_sampling_collect(false);
     if (info->kind == SPAN_KIND_LAUNCH)
         __atomic_fetch_add(&cuda.launches, 1, __ATOMIC_RELAXED);
 }

@@ -28,8 +28,7 @@ static void on_callback(void *context, uint32_t domain, uint32_t id, const void 
         cuda_on_call(domain, id, data);
 }
 
-/* A row of the ledger, summed over processes by the merge. */
-static void ledger(const char *source, const char *reason, uint64_t seen, uint64_t recorded, uint64_t lost)
+void cuda_ledger(const char *source, const char *reason, uint64_t seen, uint64_t recorded, uint64_t lost)
 {
     uint64_t bytes[32 + 4] = {0};
     struct wire_ledger *record = (struct wire_ledger *)(void *)bytes;
@@ -47,13 +46,13 @@ static void ledger(const char *source, const char *reason, uint64_t seen, uint64
 
 static void write_ledger(void)
 {
-    ledger("cuda device records", "", cuda.device_records + cuda.unstamped + cuda.dropped, cuda.device_records, 0);
+    cuda_ledger("cuda device records", "", cuda.device_records + cuda.unstamped + cuda.dropped, cuda.device_records, 0);
     if (cuda.unstamped)
-        ledger("cuda device records", "no times from the device", 0, 0, cuda.unstamped);
+        cuda_ledger("cuda device records", "no times from the device", 0, 0, cuda.unstamped);
     if (cuda.dropped)
-        ledger("cuda device records", "dropped by CUPTI: its buffers were full", 0, 0, cuda.dropped);
+        cuda_ledger("cuda device records", "dropped by CUPTI: its buffers were full", 0, 0, cuda.dropped);
     if (cuda.graphs_opaque)
-        ledger("cuda graphs", "nodes not recorded: one span a launch", cuda.graphs_opaque, cuda.graphs_opaque, 0);
+        cuda_ledger("cuda graphs", "nodes not recorded: one span a launch", cuda.graphs_opaque, cuda.graphs_opaque, 0);
     if (cuda.launches && !cuda.device_records)
         rt_note("CUDA launches were seen, but the device gave no records: another profiler may hold CUPTI, or the GPU's "
                 "activity may not be traced by this user");
@@ -64,6 +63,7 @@ static void finish(void *unused)
     (void)unused;
     if (getpid() != cuda.pid || !__atomic_load_n(&cuda.active, __ATOMIC_ACQUIRE))
         return;
+    cuda_sampling_collect(true);
     cuda_own_calls(true);
     cuda_activity_finish();
     cuda_own_calls(false);

@@ -25,6 +25,9 @@ extern struct cuda cuda;
 /* Texts that records have often, interned at the start. */
 uint32_t cuda_word(const char *text);
 
+/* A row of the ledger, summed over processes by the merge. */
+void cuda_ledger(const char *source, const char *reason, uint64_t seen, uint64_t recorded, uint64_t lost);
+
 /* clock.c: CUPTI's clock is ours, but in ns. */
 bool cuda_clock_start(void);
 uint64_t cuda_clock_ns(void);
@@ -42,6 +45,10 @@ void cuda_activity_finish(void);
 
 /* resources.c: devices, modules, nodes of graphs. */
 void cuda_on_resource(uint32_t id, const struct cupti_resource *resource);
+
+/* pc_sampling.c: which instructions the device was at, and what they waited for. */
+void cuda_sampling_begin(cuda_context context, uint32_t device);
+void cuda_sampling_collect(bool finish);
 
 /* lanes.c */
 void cuda_lane_announce(uint32_t device, uint32_t context, uint32_t stream);

@@ -149,4 +149,79 @@ struct cupti_overhead {
     uint64_t start, end;
 };
 
+/* PC sampling. Every structure begins with its own size. */
+enum cupti_sampling_attribute {
+    CUPTI_SAMPLING_PERIOD = 1,
+    CUPTI_SAMPLING_STALL_REASONS = 2,
+    CUPTI_SAMPLING_HARDWARE_BUFFER = 4,
+    CUPTI_SAMPLING_MODE = 5,
+    CUPTI_SAMPLING_DATA_BUFFER = 8,
+};
+enum { CUPTI_SAMPLING_CONTINUOUS = 1, CUPTI_SAMPLING_SERIALIZED = 2 };
+struct cupti_stall {
+    uint32_t reason, samples;
+};
+struct cupti_pc {
+    size_t size;
+    uint64_t cubin_crc, offset;
+    uint32_t function_index, padding;
+    char *function; /* the caller's to free */
+    size_t stall_count;
+    struct cupti_stall *stalls;
+    uint32_t correlation;
+};
+struct cupti_samples {
+    size_t size, capacity;
+    uint64_t total, dropped;
+    size_t count, remaining;
+    uint64_t range;
+    struct cupti_pc *pcs;
+    uint64_t other_kernels;
+    uint8_t hardware_full;
+};
+struct cupti_sampling_setting {
+    uint32_t attribute, status;
+    union {
+        uint64_t whole[3];
+        uint32_t number;
+        size_t bytes;
+        void *pointer;
+        struct {
+            size_t count;
+            uint32_t *items;
+        } reasons;
+    } value;
+};
+struct cupti_sampling_settings {
+    size_t size;
+    void *reserved;
+    cuda_context context;
+    size_t count;
+    struct cupti_sampling_setting *settings;
+};
+struct cupti_sampling_context { /* enable, disable, start, stop */
+    size_t size;
+    void *reserved;
+    cuda_context context;
+};
+struct cupti_sampling_pointer { /* data, number of stall reasons */
+    size_t size;
+    void *reserved;
+    cuda_context context;
+    void *pointer;
+};
+struct cupti_sampling_reasons {
+    size_t size;
+    void *reserved;
+    cuda_context context;
+    size_t count;
+    uint32_t *numbers;
+    char **names;
+};
+struct cupti_crc {
+    size_t size, cubin_bytes;
+    const void *cubin;
+    uint64_t crc;
+};
+
 #endif

@@ -115,6 +115,10 @@ bool cupti_open(struct cupti_api *ret_api, const char **ret_problem)
         return false;
     CUPTI_FUNCTIONS(CUPTI_FIND)
 #undef CUPTI_FIND
+    api.samples = true;
+#define CUPTI_FIND_SAMPLING(name, symbol, arguments) api.samples &= find(library, symbol, &api.name);
+    CUPTI_SAMPLING_FUNCTIONS(CUPTI_FIND_SAMPLING)
+#undef CUPTI_FIND_SAMPLING
     *ret_problem = "this libcupti is older than 11.8";
     if (api.get_version(&api.version) != CUPTI_OK || api.version < OLDEST_VERSION)
         return false;

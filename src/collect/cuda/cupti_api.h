@@ -30,10 +30,22 @@ typedef void (*cupti_buffer_completed)(cuda_context context, uint32_t stream, ui
     CUPTI(device_id, "cuptiGetDeviceId", (cuda_context, uint32_t *))                                                   \
     CUPTI(graph_node_id, "cuptiGetGraphNodeId", (void *, uint64_t *))
 
+/* Only for PC sampling: newer, and all or none. */
+#define CUPTI_SAMPLING_FUNCTIONS(CUPTI)                                                                                \
+    CUPTI(sampling_enable, "cuptiPCSamplingEnable", (struct cupti_sampling_context *))                                 \
+    CUPTI(sampling_disable, "cuptiPCSamplingDisable", (struct cupti_sampling_context *))                               \
+    CUPTI(sampling_reason_count, "cuptiPCSamplingGetNumStallReasons", (struct cupti_sampling_pointer *))               \
+    CUPTI(sampling_reasons, "cuptiPCSamplingGetStallReasons", (struct cupti_sampling_reasons *))                       \
+    CUPTI(sampling_configure, "cuptiPCSamplingSetConfigurationAttribute", (struct cupti_sampling_settings *))          \
+    CUPTI(sampling_data, "cuptiPCSamplingGetData", (struct cupti_sampling_pointer *))                                  \
+    CUPTI(cubin_crc, "cuptiGetCubinCrc", (struct cupti_crc *))
+
 struct cupti_api {
+    bool samples;     /* the functions of PC sampling are there */
     uint32_t version; /* 18 = CUDA 11.8, 28 = 12.9 update 1, 130001 = 13.0 */
 #define CUPTI_MEMBER(name, symbol, arguments) cupti_result(*name) arguments;
     CUPTI_FUNCTIONS(CUPTI_MEMBER)
+    CUPTI_SAMPLING_FUNCTIONS(CUPTI_MEMBER)
 #undef CUPTI_MEMBER
 };
 

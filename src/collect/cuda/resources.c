@@ -8,10 +8,9 @@
 
 static uint64_t devices_named; /* bit by number */
 
-static void name_device(cuda_context context)
+static void name_device(uint32_t device)
 {
-    uint32_t device;
-    if (cuda.cupti.device_id(context, &device) != CUPTI_OK || device >= 64)
+    if (device >= 64)
         return;
     if (__atomic_fetch_or(&devices_named, 1ull << device, __ATOMIC_ACQ_REL) >> device & 1)
         return;
@@ -36,14 +35,22 @@ static void name_device(cuda_context context)
 
 static void keep_module(const struct cupti_module *module)
 {
-    if (module && module->cubin && module->cubin_bytes && rt_flags() & WIRE_SESSION_KEEP_CODE)
-        rt_object(CUDA_LAYER, WIRE_OBJECT_CUBIN, cuda_word("cubin"), module->cubin, module->cubin_bytes);
+    if (!module || !module->cubin || !module->cubin_bytes || !(rt_flags() & WIRE_SESSION_KEEP_CODE))
+        return;
+    struct cupti_crc crc = {.size = sizeof crc, .cubin_bytes = module->cubin_bytes, .cubin = module->cubin};
+    char name[24] = "cubin ";
+    if (cuda.cupti.samples && cuda.cupti.cubin_crc(&crc) == CUPTI_OK)
+        for (int i = 0; i < 16; i++)
+            name[6 + i] = "0123456789abcdef"[crc.crc >> (60 - 4 * i) & 15];
+    rt_object(CUDA_LAYER, WIRE_OBJECT_CUBIN, cuda_word(name), module->cubin, module->cubin_bytes);
 }
 
 void cuda_on_resource(uint32_t id, const struct cupti_resource *resource)
 {
-    if (id == CUPTI_CONTEXT_CREATED)
-        name_device(resource->context);
-    else if (id == CUPTI_MODULE_LOADED)
+    uint32_t device;
+    if (id == CUPTI_CONTEXT_CREATED && cuda.cupti.device_id(resource->context, &device) == CUPTI_OK) {
+        name_device(device);
+        cuda_sampling_begin(resource->context, device);
+    } else if (id == CUPTI_MODULE_LOADED)
         keep_module(resource->descriptor);
 }

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PC sampling (--gpu-pc-sampling), continuous: CUPTI fills one buffer for each context; it is emptied now and then, when the
+ * program waits for the device anyway, and at the end. Without the configuration step CUPTI crashes, so that a context is
+ * sampled only if every step went well.
+ */
+#include "cuda.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+extern void free(void *memory);
+
+enum { CONTEXTS = 16, PCS = 4096, REASONS = 64, REASON_BYTES = 128, HARDWARE_BUFFER_BYTES = 128 << 20, PERIOD_LOG2 = 12 };
+
+struct sampled_context {
+    cuda_context context;
+    uint32_t device;
+    uint32_t reason_words[REASONS]; /* string id by number of the reason */
+    struct cupti_samples *samples;  /* where CUPTI puts them */
+    struct cupti_samples *taken;    /* where a request for data does */
+    uint64_t dropped;
+};
+static struct sampled_context contexts[CONTEXTS];
+static uint32_t context_count; /* atomic */
+static uint32_t collecting;    /* one at a time */
+static uint64_t collected_at;
+
+static void *room(size_t bytes)
+{
+    void *memory = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? 0 : memory;
+}
+
+/* A table of PCs, each with room for all reasons. */
+static struct cupti_samples *samples_make(size_t reasons)
+{
+    size_t stalls_bytes = reasons * sizeof(struct cupti_stall);
+    char *memory = room(sizeof(struct cupti_samples) + PCS * (sizeof(struct cupti_pc) + stalls_bytes));
+    if (!memory)
+        return 0;
+    struct cupti_samples *samples = (struct cupti_samples *)(void *)memory;
+    samples->size = sizeof *samples;
+    samples->capacity = PCS;
+    samples->pcs = (struct cupti_pc *)(void *)(memory + sizeof *samples);
+    char *stalls = (char *)(samples->pcs + PCS);
+    for (size_t i = 0; i < PCS; i++) {
+        samples->pcs[i].size = sizeof samples->pcs[i];
+        samples->pcs[i].stall_count = reasons;
+        samples->pcs[i].stalls = (struct cupti_stall *)(void *)(stalls + i * stalls_bytes);
+    }
+    return samples;
+}
+
+static size_t read_reasons(struct sampled_context *sampled, uint32_t *numbers)
+{
+    size_t count = 0;
+    struct cupti_sampling_pointer ask = {.size = sizeof ask, .context = sampled->context, .pointer = &count};
+    if (cuda.cupti.sampling_reason_count(&ask) != CUPTI_OK || count == 0 || count > REASONS)
+        return 0;
+    static char names[REASONS][REASON_BYTES];
+    char *pointers[REASONS];
+    for (size_t i = 0; i < count; i++)
+        pointers[i] = names[i];
+    struct cupti_sampling_reasons reasons = {
+        .size = sizeof reasons, .context = sampled->context, .count = count, .numbers = numbers, .names = pointers};
+    if (cuda.cupti.sampling_reasons(&reasons) != CUPTI_OK)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (numbers[i] < REASONS)
+            sampled->reason_words[numbers[i]] = rt_string(names[i], strnlen(names[i], REASON_BYTES));
+    return count;
+}
+
+static bool configure(struct sampled_context *sampled, uint32_t *numbers, size_t count)
+{
+    struct cupti_sampling_setting settings[] = {
+        {.attribute = CUPTI_SAMPLING_STALL_REASONS, .value.reasons = {count, numbers}},
+        {.attribute = CUPTI_SAMPLING_DATA_BUFFER, .value.pointer = sampled->samples},
+        {.attribute = CUPTI_SAMPLING_MODE, .value.number = CUPTI_SAMPLING_CONTINUOUS},
+        {.attribute = CUPTI_SAMPLING_PERIOD, .value.number = PERIOD_LOG2},
+        {.attribute = CUPTI_SAMPLING_HARDWARE_BUFFER, .value.bytes = HARDWARE_BUFFER_BYTES},
+    };
+    struct cupti_sampling_settings all = {
+        .size = sizeof all, .context = sampled->context, .count = sizeof settings / sizeof settings[0], .settings = settings};
+    return cuda.cupti.sampling_configure(&all) == CUPTI_OK;
+}
+
+void cuda_sampling_begin(cuda_context context, uint32_t device)
+{
+    uint32_t numbers[REASONS];
+    uint32_t index = __atomic_load_n(&context_count, __ATOMIC_ACQUIRE);
+    if (!(rt_flags() & WIRE_SESSION_PC_SAMPLING) || index >= CONTEXTS)
+        return;
+    if (!cuda.cupti.samples) {
+        rt_note("this libcupti has no PC sampling");
+        return;
+    }
+    struct sampled_context *sampled = &contexts[index];
+    sampled->context = context;
+    sampled->device = device;
+    struct cupti_sampling_context enable = {.size = sizeof enable, .context = context};
+    if (cuda.cupti.sampling_enable(&enable) != CUPTI_OK) {
+        rt_note("PC sampling is refused: the administrator must let users read GPU counters "
+                "(NVreg_RestrictProfilingToAdminUsers=0), or another profiler holds them");
+        return;
+    }
+    size_t count = read_reasons(sampled, numbers);
+    sampled->samples = count ? samples_make(count) : 0;
+    sampled->taken = count ? samples_make(count) : 0;
+    if (!sampled->samples || !sampled->taken || !configure(sampled, numbers, count)) {
+        cuda.cupti.sampling_disable(&enable);
+        rt_note("PC sampling could not be set up on a device");
+        return;
+    }
+    __atomic_store_n(&context_count, index + 1, __ATOMIC_RELEASE);
+}
+
+static void write_samples(const struct sampled_context *sampled, struct cupti_samples *samples)
+{
+    struct wire_gpu_samples record = {.header = {WIRE_GPU_SAMPLES, sizeof record / 8, 0}, .time = rt_now(), .device = (int32_t)sampled->device};
+    for (size_t i = 0; i < samples->count && i < samples->capacity; i++) {
+        struct cupti_pc *pc = &samples->pcs[i];
+        record.header.value = pc->function ? rt_string(pc->function, strnlen(pc->function, 4096)) : 0;
+        record.cubin_crc = pc->cubin_crc;
+        record.offset = pc->offset;
+        for (size_t j = 0; j < pc->stall_count && j < REASONS; j++) {
+            if (!pc->stalls[j].samples || pc->stalls[j].reason >= REASONS)
+                continue;
+            record.reason = sampled->reason_words[pc->stalls[j].reason];
+            record.samples = pc->stalls[j].samples;
+            rt_append(&record.header);
+        }
+        free(pc->function);
+        pc->function = 0;
+    }
+    samples->count = 0;
+}
+
+static void collect(struct sampled_context *sampled, bool finish)
+{
+    struct cupti_sampling_pointer data = {.size = sizeof data, .context = sampled->context, .pointer = sampled->taken};
+    do {
+        sampled->taken->count = sampled->taken->remaining = 0;
+        if (cuda.cupti.sampling_data(&data) != CUPTI_OK)
+            break;
+        sampled->dropped += sampled->taken->dropped;
+        write_samples(sampled, sampled->taken);
+    } while (sampled->taken->remaining > 0);
+    if (!finish)
+        return;
+    struct cupti_sampling_context disable = {.size = sizeof disable, .context = sampled->context};
+    cuda.cupti.sampling_disable(&disable);
+    sampled->dropped += sampled->samples->dropped;
+    write_samples(sampled, sampled->samples);
+}
+
+/* At most about ten times a second, unless it is the last time. */
+void cuda_sampling_collect(bool finish)
+{
+    uint32_t count = __atomic_load_n(&context_count, __ATOMIC_ACQUIRE), expected = 0;
+    uint64_t now = cuda_clock_ns();
+    if (count == 0 || (!finish && now - __atomic_load_n(&collected_at, __ATOMIC_RELAXED) < 100000000u) ||
+        !__atomic_compare_exchange_n(&collecting, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return;
+    __atomic_store_n(&collected_at, now, __ATOMIC_RELAXED);
+    cuda_own_calls(true);
+    for (uint32_t i = 0; i < count; i++)
+        collect(&contexts[i], finish);
+    cuda_own_calls(false);
+    if (!finish)
+        __atomic_store_n(&collecting, 0, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; finish && i < count; i++)
+        if (contexts[i].dropped)
+            cuda_ledger("gpu pc samples", "dropped by the device: its buffer was full", 0, 0, contexts[i].dropped);
+}

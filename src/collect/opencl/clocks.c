@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a device's times lie on the host's clock. Three ways, the surest first: the runtime reads both clocks together
+ * (clGetDeviceAndHostTimer); the device's times are one of the host's clocks, which several commands must have shown by
+ * lying between their enqueue and their being seen complete; else bounds: a command starts after its enqueue and has
+ * ended when it is seen complete. Pairs and bounds go into the records with the times that were read; nothing is
+ * shifted here. One more command in 64 is compared with the clock that was chosen: if it doesn't fit, bounds are all
+ * that is left.
+ */
+#include "state.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define TOLERANCE_NS 2000
+#define WINDOW_DECIDES_NS 20000000ll /* a command under way for longer tells clocks apart badly */
+#define FITS_NEEDED 3u
+#define INTERVAL_NS 100000000ull
+#define CHECK_EVERY 64u
+
+static const clockid_t host_clocks[] = {CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC, CLOCK_REALTIME};
+#define HOST_CLOCKS (sizeof host_clocks / sizeof host_clocks[0])
+
+static uint64_t read_clock(clockid_t clock)
+{
+    struct timespec time = {0, 0};
+    int saved_errno = errno;
+    clock_gettime(clock, &time);
+    errno = saved_errno;
+    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+}
+
+uint64_t ocl_raw_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC_RAW);
+}
+
+bool ocl_clock_wants_begin(struct ocl_device *device)
+{
+    uint32_t mode = ocl_load(&device->clock.mode);
+    return mode == OCL_CLOCK_OPEN || mode == OCL_CLOCK_BOUNDS || ocl_add(&device->clock.count, 1u) % CHECK_EVERY == 0;
+}
+
+/* Unique in the process with those of other layers. */
+uint32_t ocl_clock_number(struct ocl_device *device)
+{
+    return (uint32_t)WIRE_LAYER_OPENCL << 16 | ((uint32_t)device->number + 1);
+}
+
+static void write_record(struct ocl_device *device, uint64_t time, uint64_t device_time, uint64_t spread, int32_t order)
+{
+    struct wire_device_clock record = {.header = {WIRE_DEVICE_CLOCK, sizeof record / 8, ocl_clock_number(device)}};
+    record.time = time;
+    record.device_time = device_time;
+    record.spread = spread;
+    record.order = order;
+    rt_append(&record.header);
+}
+
+static void write_host_pair(struct ocl_device *device)
+{
+    uint64_t best = ~0ull, time = 0, device_time = 0;
+    for (int i = 0; i < 3; i++) {
+        uint64_t before = rt_now(), now = read_clock(host_clocks[device->clock.host_clock]), after = rt_now();
+        if (after - before < best) {
+            best = after - before;
+            time = before + best / 2;
+            device_time = now;
+        }
+    }
+    write_record(device, time, device_time, best, 0);
+}
+
+static bool write_timer_pair(struct ocl_device *device)
+{
+    const struct ocl_api *api = ocl_direct();
+    cl_ulong there = 0, host = 0;
+    if (!api->clGetDeviceAndHostTimer)
+        return false;
+    uint64_t before = rt_now();
+    if (api->clGetDeviceAndHostTimer(device->handle, &there, &host) != OCL_SUCCESS || !there)
+        return false;
+    uint64_t after = rt_now();
+    device->clock.pair_raw = ocl_raw_ns();
+    device->clock.pair_device = there;
+    write_record(device, before + (after - before) / 2, there, after - before, 0);
+    return true;
+}
+
+static void write_bounds(struct ocl_device *device)
+{
+    struct ocl_clock *clock = &device->clock;
+    if (clock->after.known)
+        write_record(device, clock->after.time, clock->after.device_time, 0, 1);
+    if (clock->before.known)
+        write_record(device, clock->before.time, clock->before.device_time, 0, -1);
+    clock->after.known = clock->before.known = 0;
+}
+
+/* Keeps the tightest of each side since the last records. */
+static void take_bounds(struct ocl_clock *clock, const struct ocl_command *command, uint64_t start, uint64_t end,
+                        uint64_t now_raw)
+{
+    int64_t distance = (int64_t)(start - command->begin_raw);
+    if (!clock->after.known || distance < clock->after.distance)
+        clock->after = (struct ocl_bound){distance, command->begin, start, 1};
+    distance = (int64_t)(end - now_raw);
+    if (!clock->before.known || distance > clock->before.distance)
+        clock->before = (struct ocl_bound){distance, rt_now(), end, 1};
+}
+
+/* Whether the command's times lie where this clock of the host puts them. */
+static bool fits_host(unsigned which, const struct ocl_command *command, uint64_t start, uint64_t end, uint64_t now_raw)
+{
+    uint64_t under_way = now_raw - command->begin_raw, now = read_clock(host_clocks[which]);
+    uint64_t slewed = which ? under_way / 1000 : 0; /* the others run up to 0.05 % faster or slower than the raw one */
+    return start + under_way + slewed + TOLERANCE_NS >= now && end <= now + TOLERANCE_NS;
+}
+
+static void choose(struct ocl_device *device, const struct ocl_command *command, uint64_t start, uint64_t end,
+                   uint64_t now_raw)
+{
+    struct ocl_clock *clock = &device->clock;
+    if (now_raw - command->begin_raw > (uint64_t)WINDOW_DECIDES_NS)
+        return;
+    uint32_t fitting = 0;
+    for (unsigned i = 0; i < HOST_CLOCKS; i++)
+        fitting |= (uint32_t)fits_host(i, command, start, end, now_raw) << i;
+    clock->candidates = clock->fitted++ ? clock->candidates & fitting : fitting;
+    if (clock->fitted < FITS_NEEDED)
+        return;
+    if (!clock->candidates) {
+        ocl_store(&clock->mode, (uint32_t)OCL_CLOCK_BOUNDS);
+        return;
+    }
+    clock->host_clock = (uint32_t)__builtin_ctz(clock->candidates);
+    ocl_store(&clock->mode, (uint32_t)OCL_CLOCK_HOST);
+    write_host_pair(device);
+}
+
+/* The chosen clock against one more command. */
+static void check(struct ocl_device *device, const struct ocl_command *command, uint64_t start, uint64_t end,
+                  uint64_t now_raw)
+{
+    struct ocl_clock *clock = &device->clock;
+    bool fits = true;
+    if (clock->mode == OCL_CLOCK_HOST) {
+        fits = fits_host(clock->host_clock, command, start, end, now_raw);
+    } else if (clock->mode == OCL_CLOCK_TIMER) {
+        int64_t since = (int64_t)(command->begin_raw - clock->pair_raw);
+        int64_t slack = 20000 + (since < 0 ? -since : since) / 1000;
+        fits = (int64_t)(start - clock->pair_device) >= since - slack;
+    }
+    if (fits || ++clock->misfits < 2)
+        return;
+    rt_note("OpenCL: the device's clock left the host's; its times are placed by bounds from here on");
+    ocl_store(&clock->mode, (uint32_t)OCL_CLOCK_BOUNDS);
+}
+
+static void write_due(struct ocl_device *device)
+{
+    uint64_t now = ocl_raw_ns();
+    if (now < device->clock.next_ns)
+        return;
+    bool first = !device->clock.next_ns;
+    device->clock.next_ns = now + INTERVAL_NS;
+    if (device->clock.mode == OCL_CLOCK_HOST)
+        write_host_pair(device);
+    else if (device->clock.mode == OCL_CLOCK_TIMER)
+        write_timer_pair(device);
+    else if (!first)
+        write_bounds(device);
+}
+
+void ocl_clock_note(struct ocl_device *device, const struct ocl_command *command, uint64_t start, uint64_t end)
+{
+    struct ocl_clock *clock = &device->clock;
+    bool known = clock->mode == OCL_CLOCK_HOST || clock->mode == OCL_CLOCK_TIMER;
+    if ((known && !command->begin_raw && clock->count % 16) || ocl_swap(&clock->busy, 1u))
+        return;
+    if (!clock->number) {
+        clock->number = ocl_clock_number(device);
+        if (write_timer_pair(device))
+            ocl_store(&clock->mode, (uint32_t)OCL_CLOCK_TIMER);
+    }
+    if (command->begin_raw) {
+        uint64_t now_raw = ocl_raw_ns();
+        if (clock->mode == OCL_CLOCK_OPEN)
+            choose(device, command, start, end, now_raw);
+        else
+            check(device, command, start, end, now_raw);
+        if (clock->mode == OCL_CLOCK_OPEN || clock->mode == OCL_CLOCK_BOUNDS)
+            take_bounds(clock, command, start, end, now_raw);
+    }
+    write_due(device);
+    ocl_store(&clock->busy, 0u);
+}
+
+void ocl_clock_flush(struct ocl_device *device)
+{
+    struct ocl_clock *clock = &device->clock;
+    if (!clock->number || ocl_swap(&clock->busy, 1u))
+        return;
+    if (clock->mode == OCL_CLOCK_HOST)
+        write_host_pair(device);
+    else
+        write_bounds(device);
+    ocl_store(&clock->busy, 0u);
+}

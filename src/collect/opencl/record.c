@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* The records of queues and of what ran on them. */
+#include "state.h"
+
+void ocl_record_queue(const struct ocl_queue *queue, uint32_t name)
+{
+    struct wire_queue record = {.header = {WIRE_QUEUE, sizeof record / 8, name}};
+    record.time = rt_now();
+    record.queue = queue->id;
+    record.device = queue->device->number;
+    record.stream = (int32_t)ocl_add(&queue->device->queues, 1u);
+    record.layer = WIRE_LAYER_OPENCL;
+    rt_append(&record.header);
+}
+
+/* Fields by position into the ascending order of the wire. */
+static void fill_fields(const struct ocl_command *command, uint32_t present, const uint64_t times[4], uint64_t *out)
+{
+    for (uint32_t rest = present; rest; rest &= rest - 1) {
+        unsigned position = (unsigned)__builtin_ctz(rest);
+        if (position == command->queued_field)
+            *out++ = times[2] - times[0];
+        else if (position == command->submitted_field)
+            *out++ = times[2] - times[1];
+        else
+            *out++ = command->fields[position];
+    }
+}
+
+void ocl_record_command(const struct ocl_command *command, const uint64_t times[4], uint32_t clock)
+{
+    uint32_t present = command->present;
+    if (command->queued_field != 255 && times[0] && times[0] <= times[2])
+        present |= 1u << command->queued_field;
+    if (command->submitted_field != 255 && times[1] && times[1] <= times[2])
+        present |= 1u << command->submitted_field;
+    uint32_t bytes = (uint32_t)sizeof(struct wire_device_span) + (uint32_t)__builtin_popcount(present) * 8;
+    rt_place place = rt_open(bytes);
+    struct wire_device_span *record = place.record;
+    if (!record)
+        return;
+    *record = (struct wire_device_span){
+        .span =
+            {
+                .header = {WIRE_DEVICE_SPAN, (uint16_t)(bytes / 8), command->name},
+                .begin = times[2],
+                .end = times[3],
+                .correlation = command->id,
+                .layer = WIRE_LAYER_OPENCL,
+                .span_kind = command->span_kind,
+                .payload_kind = command->payload_kind,
+                .present = present,
+            },
+        .queue = command->queue->id,
+        .device = command->queue->device->number,
+        .clock = clock,
+        .launch = command->launch,
+    };
+    fill_fields(command, present, times, (uint64_t *)(void *)(record + 1));
+    rt_close(place);
+}

@@ -27,6 +27,7 @@ const struct merge_part *const merge_parts[MERGE_PARTS_MAXIMUM] = {
     &merge_part_places,
     &merge_part_cuda,
     &merge_part_mpi,
+    &merge_part_gomp,
 };
 
 void *merge_state(struct merge *merge, const struct merge_part *part)

@@ -59,6 +59,7 @@ extern const struct merge_part merge_part_events;   /* merge_events.c: spans, in
 extern const struct merge_part merge_part_samples;  /* merge_samples.c: everything of sampling */
 extern const struct merge_part merge_part_devices;  /* merge_devices.c: devices, queues and what ran on them */
 extern const struct merge_part merge_part_openmp;   /* merge_openmp.c: names of regions, fork, join, barriers, tasks, locks */
+extern const struct merge_part merge_part_gomp;     /* merge_gomp.c: what libgomp's wrappers leave to the merge */
 extern const struct merge_part merge_part_cuda;     /* merge_cuda.c: names of kernels */
 extern const struct merge_part merge_part_mpi;      /* merge_mpi.c: ranks, communicators, requests, messages, collectives */
 

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which MPI does this process use? Asked at the first MPI call, when it is surely loaded: in the global scope, or by a dlopen
+ * with RTLD_LOCAL as Python's mpi4py does. Its family decides on the implementation library, which is built with that MPI's own
+ * mpi.h. What doesn't fit is left alone: the slots then hold the real functions.
+ */
+#include "front.h"
+
+#include "../mpi_table.h"
+
+#include <dlfcn.h>
+#include <features.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GLIBC__) && defined(__x86_64__)
+__asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
+__asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
+__asm__(".symver dlclose,dlclose@GLIBC_2.2.5");
+__asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
+#elif defined(__GLIBC__)
+__asm__(".symver dlopen,dlopen@GLIBC_2.17");
+__asm__(".symver dlsym,dlsym@GLIBC_2.17");
+__asm__(".symver dlclose,dlclose@GLIBC_2.17");
+__asm__(".symver dladdr,dladdr@GLIBC_2.17");
+#endif
+
+extern char *getenv(const char *name);
+extern int sched_yield(void);
+
+#define PATH_BYTES 4096
+enum { SEARCHING_NOT, SEARCHING, FOUND };
+static uint32_t state;
+
+struct names {
+    size_t length;
+    char text[64 << 10]; /* names of loaded objects, each with its NUL; an empty one ends them */
+};
+static struct names loaded;
+
+/* The families and a symbol that programs built for one need, so that every library of it has it. */
+static const struct {
+    const char *marker, *library;
+} families[] = {
+    {"ompi_mpi_comm_world", "libhprofiler_mpi-openmpi.so"},
+    {"MPIR_Dup_fn", "libhprofiler_mpi-mpich.so"},
+};
+
+/* Other MPI functions than this are reached through here when there is no MPI: any value but MPI_SUCCESS is an error. */
+static int no_mpi(void)
+{
+    return 16; /* MPI_ERR_OTHER of Open MPI; of MPICH it is "unknown": neither is success */
+}
+
+static size_t put(char *out, size_t at, const char *text)
+{
+    while (*text && at + 1 < PATH_BYTES)
+        out[at++] = *text++;
+    out[at] = 0;
+    return at;
+}
+
+static int note_name(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct names *names = context;
+    const char *name = info->dlpi_name;
+    size_t length = 0;
+    while (name && name[length])
+        length++;
+    if (length == 0 || names->length + length + 2 > sizeof names->text)
+        return 0;
+    __builtin_memcpy(names->text + names->length, name, length + 1);
+    names->length += length + 1;
+    return 0;
+}
+
+/* The object that has PMPI_Init, opened, or NULL. */
+static void *owner_of(void *handle)
+{
+    Dl_info info;
+    void *function = handle ? dlsym(handle, "PMPI_Init") : 0;
+    if (!function || !dladdr(function, &info) || !info.dli_fname)
+        return 0;
+    void *owner = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    return owner ? owner : dlopen(0, RTLD_LAZY); /* in the program itself, whose name is no library's */
+}
+
+/* The list is made first: dlopen inside dl_iterate_phdr could wait for a thread that waits for us. */
+static void *find_mpi(void)
+{
+    void *handle = dlopen(0, RTLD_LAZY), *owner = owner_of(handle);
+    if (handle)
+        dlclose(handle);
+    loaded.length = 0;
+    if (!owner)
+        dl_iterate_phdr(note_name, &loaded);
+    for (size_t at = 0; at < loaded.length && !owner; at++) {
+        handle = dlopen(loaded.text + at, RTLD_LAZY | RTLD_NOLOAD);
+        owner = owner_of(handle);
+        if (handle)
+            dlclose(handle);
+        while (loaded.text[at])
+            at++;
+    }
+    return owner;
+}
+
+/* The implementation's symbols of MPI are looked up in the global scope, where an MPI loaded by RTLD_LOCAL isn't yet. */
+static void make_global(void *mpi)
+{
+    Dl_info info;
+    void *function = dlsym(mpi, "PMPI_Init");
+    if (function && dladdr(function, &info) && info.dli_fname)
+        dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
+static const struct mpi_table *table_in(const char *path)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    mpi_table_function *get = 0;
+    void *found = handle ? dlsym(handle, MPI_TABLE_SYMBOL) : 0;
+    __builtin_memcpy(&get, &found, sizeof get);
+    const struct mpi_table *table = get ? get() : 0;
+    return table && table->version == MPI_TABLE_VERSION ? table : 0;
+}
+
+/* One that the user built for this machine's MPI goes before the one that came with us. */
+static const struct mpi_table *find_table(void *mpi)
+{
+    const char *library = 0;
+    for (size_t i = 0; i < sizeof families / sizeof families[0] && !library; i++)
+        if (dlsym(mpi, families[i].marker))
+            library = families[i].library;
+    if (!library)
+        return 0;
+    char path[PATH_BYTES];
+    const char *home = getenv("HOME");
+    const struct mpi_table *table = 0;
+    if (home && home[0] == '/') {
+        put(path, put(path, put(path, 0, home), "/.local/lib/hprofiler/"), library);
+        table = table_in(path);
+    }
+    Dl_info info;
+    if (table || !dladdr((const void *)front_slots, &info) || !info.dli_fname)
+        return table;
+    size_t length = put(path, 0, info.dli_fname);
+    while (length && path[length - 1] != '/')
+        length--;
+    put(path, length, library);
+    return table_in(path);
+}
+
+static bool same(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
+static void *wrapper_of(const struct mpi_table *table, unsigned index)
+{
+    if (index < table->count && same(table->entries[index].name, front_names[index]))
+        return table->entries[index].function;
+    for (uint32_t i = 0; i < table->count; i++)
+        if (same(table->entries[i].name, front_names[index]))
+            return table->entries[i].function;
+    return 0;
+}
+
+/* Another tool that stands between us and the MPI keeps its place; else the name that nobody stands before. */
+static void *real_of(void *mpi, unsigned index)
+{
+    void *next = dlsym(RTLD_NEXT, front_names[index]);
+    if (next)
+        return next;
+    char name[128];
+    name[0] = front_names[index][0] == 'M' ? 'P' : 'p';
+    name[put(name, 1, front_names[index])] = 0;
+    return dlsym(mpi, name);
+}
+
+static void fill(void *mpi, const struct mpi_table *table)
+{
+    for (unsigned i = 0; i < front_count; i++) {
+        void *function = table ? wrapper_of(table, i) : 0;
+        if (!function)
+            function = real_of(mpi, i);
+        __atomic_store_n(&front_slots[i], function ? function : (void *)no_mpi, __ATOMIC_RELEASE);
+    }
+}
+
+const void *front_resolve(unsigned index)
+{
+    uint32_t expected = SEARCHING_NOT;
+    if (__atomic_compare_exchange_n(&state, &expected, SEARCHING, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        void *mpi = find_mpi();
+        if (!mpi) {
+            __atomic_store_n(&state, SEARCHING_NOT, __ATOMIC_RELEASE);
+            return (const void *)no_mpi;
+        }
+        make_global(mpi);
+        fill(mpi, find_table(mpi));
+        __atomic_store_n(&state, FOUND, __ATOMIC_RELEASE);
+    }
+    while (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == SEARCHING)
+        sched_yield();
+    if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != FOUND)
+        return (const void *)no_mpi;
+    return __atomic_load_n(&front_slots[index], __ATOMIC_ACQUIRE);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of the MPI collector that knows mpi.h: built once for each family of MPI, and by `hprofiler build --mpicc` for
+ * any other. What is kept here (identities, sequence numbers, requests) is kept whether or not something is recorded at the
+ * moment, so that all processes agree.
+ */
+#ifndef HP_MPI_COLLECTOR_H
+#define HP_MPI_COLLECTOR_H
+
+#include "../collector.h"
+#include "mpi_api.h"
+#include "mpi_calls.h"
+
+#define MPI_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define MPI_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define MPI_COLD __attribute__((noinline, cold))
+#define MPI_HIDDEN __attribute__((visibility("hidden")))
+#define MPI_INLINE static inline __attribute__((always_inline))
+#define mpi_load(pointer) __atomic_load_n((pointer), __ATOMIC_ACQUIRE)
+#define mpi_store(pointer, value) __atomic_store_n((pointer), (value), __ATOMIC_RELEASE)
+
+enum mpi_word {
+#define WORD(enumerator, text) WORD_##enumerator,
+#include "words.def"
+#undef WORD
+    WORD_COUNT
+};
+
+#pragma GCC visibility push(hidden)
+
+enum mpi_phase { MPI_BEFORE, MPI_RUNNING, MPI_OVER };
+struct mpi_state {
+    uint32_t phase;               /* enum mpi_phase, atomic: MPI may be called only while RUNNING */
+    uint32_t threads;             /* 1: MPI_THREAD_MULTIPLE was granted */
+    uint32_t call_tree;           /* 1: spans get stacks */
+    uint64_t order;               /* of posting */
+    uint32_t names[CALL_COUNT];   /* string ids */
+    uint32_t words[WORD_COUNT];
+};
+extern struct mpi_state mpi;
+
+/* One wrapped call. */
+struct mpi_call {
+    rt_call rt;                   /* rt.thread NULL: nothing is recorded */
+    bool outer;                   /* false: MPI calls itself */
+};
+
+/* Frame of the outermost MPI call of this thread; 0 = outside. One that longjmp left behind lies below any new call's. */
+extern __thread uintptr_t mpi_frame __attribute__((tls_model("initial-exec")));
+
+MPI_INLINE struct mpi_call mpi_enter(void)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    struct mpi_call call = {.outer = MPI_LIKELY(frame >= mpi_frame)};
+    if (MPI_LIKELY(call.outer)) {
+        mpi_frame = frame;
+        call.rt = rt_enter(WIRE_LAYER_MPI);
+    }
+    return call;
+}
+
+MPI_INLINE int mpi_leave(int result)
+{
+    mpi_frame = 0;
+    return result;
+}
+
+/* A process-wide number for each send and receive, drawn before it is posted. */
+MPI_INLINE uint64_t mpi_order(void)
+{
+    if (MPI_UNLIKELY(mpi.threads))
+        return __atomic_add_fetch(&mpi.order, 1, __ATOMIC_RELAXED);
+    return ++mpi.order;
+}
+
+/* A span in the making. As all is inlined, the compiler knows how many fields there are so far. */
+struct mpi_span {
+    struct rt_span rt;
+    unsigned fields;
+};
+
+/* The part that all calls have; the fields are appended. */
+MPI_INLINE void mpi_span_begin(struct mpi_span *span, unsigned number, unsigned kind, unsigned payload)
+{
+    span->rt.correlation = 0;
+    span->rt.name = mpi.names[number];
+    span->rt.category = 0;
+    span->rt.stack = MPI_UNLIKELY(mpi.call_tree) ? rt_stack(2) : 0; /* without the wrapper and the function that it calls */
+    span->rt.present = 0;
+    span->rt.layer = WIRE_LAYER_MPI;
+    span->rt.span_kind = (uint8_t)kind;
+    span->rt.payload_kind = (uint8_t)payload;
+    span->fields = 0;
+}
+
+/* Positions (FIELD_..., wire/kinds.h) must come in ascending order. */
+MPI_INLINE void mpi_field(struct mpi_span *span, unsigned position, uint64_t value)
+{
+    span->rt.fields[span->fields++] = value;
+    span->rt.present |= 1u << position;
+}
+
+MPI_INLINE void mpi_span_end(struct mpi_call *call, struct mpi_span *span)
+{
+    rt_leave_span(call->rt, &span->rt);
+}
+
+/* memory.c: from the kernel, as the program's heap is not ours. For what is made seldom. */
+void *mpi_memory_take(uint64_t bytes);       /* zeroed; NULL */
+void mpi_memory_give(void *memory, uint64_t bytes);
+
+/* hash.c */
+uint64_t mpi_hash(uint64_t a, uint64_t b);
+uint64_t mpi_hash_ranks(const int32_t *ranks, uint32_t count);
+uint64_t mpi_hash_text(const char *text);
+
+/* communicator.c */
+#define MPI_RANK_NONE (-1)                   /* MPI_PROC_NULL */
+#define MPI_RANK_UNKNOWN (-2)                /* a process of another MPI_COMM_WORLD */
+struct mpi_ranks {                           /* members of a group by world rank; shared by communicators of one group */
+    uint32_t references, size;
+    int32_t world[];
+};
+struct mpi_comm {
+    uint64_t handle, identity;
+    uint64_t sequence;                       /* of collectives */
+    struct mpi_ranks *peers;                 /* whom ranks of send and receive mean: the other group of an intercommunicator */
+    struct mpi_ranks *own;                   /* our own group; = peers but for intercommunicators */
+    int32_t rank;
+    uint32_t flags;                          /* enum wire_mpi_comm_flags */
+    uint32_t references;                     /* the table's, and of receives that are under way */
+    uint32_t noted;                          /* 1: its record is written */
+    uint64_t parent;                         /* identity; 0 = none */
+    uint32_t name;                           /* string id */
+};
+extern struct mpi_comm mpi_world;
+
+void mpi_world_start(void);
+struct mpi_ranks *mpi_ranks_of(MPI_Group group);
+struct mpi_ranks *mpi_ranks_share(struct mpi_ranks *ranks);
+bool mpi_comm_groups(MPI_Comm comm, struct mpi_ranks **ret_peers, struct mpi_ranks **ret_own);
+struct mpi_comm *mpi_comm_learn(uint64_t handle, MPI_Comm comm);
+struct mpi_comm *mpi_comm_in_table(uint64_t handle);
+/* Takes over the references to `peers` and `own`. NULL without memory. */
+struct mpi_comm *mpi_comm_add(uint64_t handle, uint64_t identity, struct mpi_ranks *peers, struct mpi_ranks *own, uint32_t flags);
+void mpi_comm_remove(uint64_t handle);
+void mpi_comm_release(struct mpi_comm *comm);
+void mpi_comm_note(struct mpi_comm *comm); /* its record, unless that is written */
+
+MPI_INLINE struct mpi_comm *mpi_comm_find(MPI_Comm comm)
+{
+    if (MPI_LIKELY(MPI_HANDLE(comm) == mpi_world.handle && mpi_world.noted))
+        return &mpi_world;
+    struct mpi_comm *found = mpi_comm_in_table(MPI_HANDLE(comm));
+    if (MPI_UNLIKELY(!found))
+        found = mpi_comm_learn(MPI_HANDLE(comm), comm);
+    if (MPI_UNLIKELY(found && !found->noted))
+        mpi_comm_note(found);
+    return found; /* NULL: no memory, or no communicator at all */
+}
+
+/* World rank of a peer. */
+MPI_INLINE int32_t mpi_peer(const struct mpi_comm *comm, int rank)
+{
+    if (MPI_UNLIKELY(rank == MPI_PROC_NULL))
+        return MPI_RANK_NONE;
+    return comm && (uint32_t)rank < comm->peers->size ? comm->peers->world[rank] : MPI_RANK_UNKNOWN;
+}
+
+/* A collective's number on its communicator. */
+MPI_INLINE uint64_t mpi_sequence(struct mpi_comm *comm)
+{
+    return MPI_UNLIKELY(mpi.threads) ? __atomic_add_fetch(&comm->sequence, 1, __ATOMIC_RELAXED) : ++comm->sequence;
+}
+
+/* datatype.c */
+struct mpi_type {
+    uint64_t handle;                         /* 0 = empty place of the table */
+    uint64_t bytes;                          /* of data in one */
+    int64_t extent, true_begin, true_extent;
+};
+struct mpi_data {                            /* a buffer of a call */
+    uint64_t bytes;                          /* of data */
+    uint64_t address, extent;                /* from the first byte to behind the last */
+};
+#define MPI_TYPES 256u
+extern struct mpi_type mpi_types[MPI_TYPES]; /* predefined ones, by hash; written once */
+void mpi_types_start(void);
+struct mpi_type mpi_type_ask(MPI_Datatype type);
+
+MPI_INLINE uint32_t mpi_type_place(uint64_t handle)
+{
+    return (uint32_t)((handle ^ handle >> 9) * 0x9e3779b97f4a7c15ull >> 56);
+}
+
+MPI_INLINE struct mpi_type mpi_type_find(MPI_Datatype datatype)
+{
+    uint64_t handle = MPI_HANDLE(datatype);
+    for (uint32_t place = mpi_type_place(handle); mpi_types[place].handle; place = (place + 1) % MPI_TYPES)
+        if (MPI_LIKELY(mpi_types[place].handle == handle))
+            return mpi_types[place];
+    return mpi_type_ask(datatype);
+}
+
+MPI_INLINE struct mpi_data mpi_data(const void *buffer, uint64_t count, MPI_Datatype datatype)
+{
+    struct mpi_type type = mpi_type_find(datatype);
+    struct mpi_data data = {.bytes = count * type.bytes, .address = (uint64_t)(uintptr_t)buffer + (uint64_t)type.true_begin};
+    data.extent = count ? (count - 1) * (uint64_t)type.extent + (uint64_t)type.true_extent : 0;
+    return data;
+}
+
+/* Where the caller ignores the status, our own is filled: it tells who sent what. */
+MPI_INLINE MPI_Status *mpi_own_status(MPI_Status *status, MPI_Status *own)
+{
+    return status == MPI_STATUS_IGNORE ? own : status;
+}
+
+/* job.c */
+uint64_t mpi_job_identity(int size);         /* the same in all processes of one MPI_COMM_WORLD, as the launcher tells it */
+
+/* start.c: MPI_Init to MPI_Finalize */
+void mpi_plain(struct mpi_call *call, unsigned number, unsigned kind);
+void mpi_initialised(struct mpi_call *call, unsigned number, int result);
+void mpi_finalizing(struct mpi_call *call);
+void mpi_finalized(struct mpi_call *call, unsigned number, int result);
+
+/* message.c */
+void mpi_sent(struct mpi_call *call, unsigned number, unsigned mode, uint64_t order, const void *buffer, uint64_t count, MPI_Datatype type,
+              int destination, int tag, MPI_Comm comm);
+void mpi_received(struct mpi_call *call, unsigned number, uint64_t order, const void *buffer, uint64_t count, MPI_Datatype type, int source,
+                  int tag, MPI_Comm comm, const MPI_Status *status, int result);
+
+/* collective.c */
+void mpi_barrier(struct mpi_call *call, unsigned number, MPI_Comm comm);
+
+#pragma GCC visibility pop
+
+#endif

@@ -2,6 +2,7 @@
 /* `run`: profile a program from its start to its end. */
 #include "commands.h"
 #include "recording.h"
+#include "run_output.h"
 
 #include "base/cleanup.h"
 #include "formats/format.h"
@@ -149,9 +150,12 @@ static int run(const void *values, const struct invocation *invocation, struct e
     struct record_options record;
     struct record_result result = {.wait_status = -1};
     struct output_file file;
+    struct launcher_rank launcher;
+    bool launched = launcher_rank_find(&launcher);
     int code = recording_fill_options(recording, invocation->log, &record, err);
+    record.launcher = launched ? &launcher : NULL;
     if (code == 0)
-        code = output_file_prepare(recording->output, base_name(invocation->target[0]), &file, err);
+        code = run_output_prepare(recording->output, base_name(invocation->target[0]), record.launcher, &file, err);
     if (code < 0)
         return code;
     if (run_values->ui == 1)
@@ -167,7 +171,7 @@ static int run(const void *values, const struct invocation *invocation, struct e
         return code;
     struct finish_options finish = {.session_directory = result.session_directory,
                                     .file = &file,
-                                    .summary = recording->summary == 1,
+                                    .summary = recording->summary == 1 && (!launched || launcher.rank == 0),
                                     .top = recording->top};
     code = recording_finish(&finish, invocation, err);
     return code < 0 ? code : exit_status(result.wait_status);
@@ -202,12 +206,18 @@ const struct command command_run = {
         "--no-summary.\n\n"
         "Sampling uses hardware cycles where the machine has them, else the kernel's cpu-clock, else timers in the "
         "target; each step down "
-        "is said in one line. Without --perf-callgraph only the function that ran is known, not its callers.",
+        "is said in one line. Without --perf-callgraph only the function that ran is known, not its callers.\n\n"
+        "Around a launcher (run -- mpirun ...) one trace holds all ranks of this machine. Inside one (mpirun ... run -- "
+        "...) each rank writes a trace of its own, PROGRAM.rankN.hprofiler.json; with -o FILE the rank is put before "
+        "the ending, too, unless FILE has %r in it. Only rank 0 prints the summary. In FILE %r is the rank, %h the "
+        "host, %p the process id of hprofiler, %% a %.",
     .examples =
         "hprofiler run -- ./solver input.dat\n    where the time goes, by function\n"
         "hprofiler run --perf-callgraph dwarf -o solver.hpt -- ./solver input.dat\n    with callers; a native trace\n"
         "hprofiler run --no-summary -- gen | hprofiler run --no-summary -- sort\n    two programs of a pipeline\n"
-        "hprofiler run --buffer-limit 64M --session-dir /var/tmp -- ./server\n    the newest 64 MiB of a long run\n",
+        "hprofiler run --buffer-limit 64M --session-dir /var/tmp -- ./server\n    the newest 64 MiB of a long run\n"
+        "hprofiler run --backend mpi,cpu -- mpirun -np 4 ./solver\n    all ranks of one machine in one trace\n"
+        "mpirun -np 64 hprofiler run -o solver.%r.hpt -- ./solver\n    one trace a rank, on any number of machines\n",
     .details = details,
     .options = options,
     .values_size = sizeof(struct run_values),

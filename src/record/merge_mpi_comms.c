@@ -42,20 +42,6 @@ static void add_ranks(struct text *out, const int32_t *ranks, uint32_t count)
     }
 }
 
-/* Text of the target's between the quotes of JSON. */
-static void add_json_text(struct text *out, const char *text)
-{
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte == '"' || byte == '\\')
-            text_add_char(out, '\\');
-        if (byte < 0x20)
-            text_addf(out, "\\u%04x", byte);
-        else
-            text_add_char(out, *text);
-    }
-}
-
 static const char *kind_of(uint32_t flags)
 {
     if (flags & WIRE_MPI_COMM_WINDOW)
@@ -73,7 +59,7 @@ static int list_comm(struct merge *merge, const struct merge_stream *stream, con
     text_addf(&value, "{\"kind\":\"%s\"", kind_of(record->flags));
     if (*name) {
         text_add_string(&value, ",\"name\":\"");
-        add_json_text(&value, name);
+        text_add_json(&value, name, strlen(name));
         text_add_char(&value, '"');
     }
     if (record->parent)

@@ -99,6 +99,12 @@ static void note_options(struct recorder *recorder)
     const struct record_options *options = recorder->options;
     if (options->frequency_hz)
         recording_put_metadata(&recorder->recording, "sampling.frequency_asked", "%u", options->frequency_hz);
+    if (!options->launcher)
+        return;
+    recording_put_metadata(&recorder->recording, LAUNCHER_NAME_KEY, "%s", options->launcher->name);
+    recording_put_metadata(&recorder->recording, LAUNCHER_RANK_KEY, "%" PRId32, options->launcher->rank);
+    if (options->launcher->size > 0)
+        recording_put_metadata(&recorder->recording, LAUNCHER_SIZE_KEY, "%" PRId32, options->launcher->size);
 }
 
 static void set_window(struct recorder *recorder, struct record_loop *loop)

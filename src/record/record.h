@@ -5,6 +5,7 @@
 #define HP_RECORD_RECORD_H
 
 #include "base/progress.h"
+#include "launcher.h"
 #include "trace/trace.h"
 
 #include <sys/types.h>
@@ -24,6 +25,7 @@ struct record_options {
     uint64_t delay_ns, duration_ns; /* duration 0 = until the target ends */
     const char *session_parent;  /* --session-dir; NULL = $TMPDIR or /tmp */
     const char *runtime_directory; /* where libhprofiler_*.so are; NULL = found relative to the program */
+    const struct launcher_rank *launcher; /* that started us as one of its ranks; NULL = none */
     const struct log *log;
 };
 

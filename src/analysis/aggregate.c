@@ -72,7 +72,8 @@ static int sum_block(struct worker *worker, const struct span_block *block)
                 return -ENOMEM;
             span_accumulator_add(&worker->spans, row, end_ns - block->begin_ns[i]);
         }
-        int result = nesting_add(&worker->nesting, block->begin_ns[i], end_ns, 0, row, &parent);
+        bool holds = trace_span_holds(worker->job->trace, block->info.track, block->kind ? block->kind[i] : 0);
+        int result = nesting_add(&worker->nesting, block->begin_ns[i], end_ns, 0, row, holds, &parent);
         if (result < 0)
             return result;
     }

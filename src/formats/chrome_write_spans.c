@@ -120,10 +120,13 @@ static int prepare_span(struct chrome_writer *writer, const struct span_block *b
 {
     int64_t begin_ns = block->begin_ns[row], end_ns = block->end_ns[row];
     track_id track = block->info.track;
-    int64_t lane = lanes_place(&writer->lanes, begin_ns, drawn_end(begin_ns, end_ns));
+    bool nests = trace_span_holds(writer->trace, track, SPAN_KIND_UNKNOWN);
+    bool holds = trace_span_holds(writer->trace, track, block->kind ? block->kind[row] : 0);
+    int64_t lane = nests ? lanes_place(&writer->lanes, begin_ns, drawn_end(begin_ns, end_ns))
+                         : lanes_place_apart(&writer->lanes, begin_ns, drawn_end(begin_ns, end_ns));
     if (lane < 0 || open_lane(writer, track, (size_t)lane) < 0 ||
         nesting_add(&writer->nesting, begin_ns, trace_span_end(writer->trace, track, begin_ns, end_ns), block->info.first + row, 0,
-                    &drawn->nested_in) < 0)
+                    holds, &drawn->nested_in) < 0)
         return -ENOMEM;
     drawn->tid = writer->lane_tids[lane];
     uint32_t ordinal;

@@ -64,7 +64,7 @@ static void heap_sink(struct flat_lane *heap, size_t count, size_t at)
     }
 }
 
-static int64_t heap_place(struct lanes *lanes, int64_t begin_ns, int64_t end_ns)
+int64_t lanes_place_apart(struct lanes *lanes, int64_t begin_ns, int64_t end_ns)
 {
     if (lanes->heap_count && lanes->heap[0].busy_until_ns <= begin_ns) {
         uint32_t lane = lanes->heap[0].lane;
@@ -92,7 +92,7 @@ int64_t lanes_place(struct lanes *lanes, int64_t begin_ns, int64_t end_ns)
             return placed < 0 ? placed : (int64_t)i;
     }
     if (lanes->nesting_count == LANES_NESTING)
-        return heap_place(lanes, begin_ns, end_ns);
+        return lanes_place_apart(lanes, begin_ns, end_ns);
     unsigned lane = lanes->nesting_count++;
     lanes->count++;
     int placed = lane_try(&lanes->nesting[lane], begin_ns, end_ns);

@@ -32,5 +32,7 @@ void lanes_reset(struct lanes *lanes); /* for the next track; keeps memory */
 void lanes_finish(struct lanes *lanes);
 /* end_ns >= begin_ns; begins must not decrease. -ENOMEM or the lane's number, from 0. */
 int64_t lanes_place(struct lanes *lanes, int64_t begin_ns, int64_t end_ns);
+/* Onto a lane that is empty by then, of a track whose spans do not nest. A track has its spans placed by one of the two. */
+int64_t lanes_place_apart(struct lanes *lanes, int64_t begin_ns, int64_t end_ns);
 
 #endif

@@ -55,7 +55,7 @@ static struct events *events_of(struct merge *merge)
     return merge_state(merge, &merge_part_events);
 }
 
-static string_id category_of(struct merge *merge, const struct merge_stream *stream, uint32_t category, uint8_t layer)
+string_id merge_category(struct merge *merge, const struct merge_stream *stream, uint32_t category, uint8_t layer)
 {
     if (category)
         return merge_string(merge, stream, category);
@@ -63,8 +63,8 @@ static string_id category_of(struct merge *merge, const struct merge_stream *str
 }
 
 /* Fields behind the fixed part, one for each bit of present; those beyond the record's end are absent. */
-static void payload_read(struct merge *merge, const struct merge_stream *stream, const struct wire_header *record, uint8_t kind,
-                         uint32_t present, struct payload *payload)
+void merge_payload(struct merge *merge, const struct merge_stream *stream, const struct wire_header *record, uint8_t kind,
+                   uint32_t present, bool raw, struct payload *payload)
 {
     size_t count = 0;
     const struct payload_field *fields =
@@ -82,7 +82,7 @@ static void payload_read(struct merge *merge, const struct merge_stream *stream,
         payload->present |= 1u << bit;
         if (fields[bit].type == PAYLOAD_TYPE_STRING)
             payload->fields[bit].string = merge_string(merge, stream, (uint32_t)value);
-        else if (strcmp(fields[bit].unit, "ns") == 0)
+        else if (!raw && strcmp(fields[bit].unit, "ns") == 0)
             payload->fields[bit].u64 = merge_duration(merge, stream, value);
         else
             payload->fields[bit].u64 = value;
@@ -139,14 +139,14 @@ static int on_span(struct merge *merge, const struct merge_stream *stream, const
         .begin_ns = merge_time(merge, stream, record->begin),
         .end_ns = merge_time(merge, stream, record->end),
         .name = merge_string(merge, stream, header->value),
-        .category = category_of(merge, stream, record->category, record->layer),
+        .category = merge_category(merge, stream, record->category, record->layer),
         .kind = record->span_kind < SPAN_KIND_COUNT ? record->span_kind : SPAN_KIND_UNKNOWN,
         .parent = SPAN_NONE,
         .correlation = record->correlation,
         .stack = STACK_NONE,
     };
     struct payload payload;
-    payload_read(merge, stream, header, record->payload_kind, record->present, &payload);
+    merge_payload(merge, stream, header, record->payload_kind, record->present, false, &payload);
     struct merge_span merge_span = {.stream = stream, .layer = record->layer % WIRE_LAYER_COUNT, .span = &span, .payload = &payload};
     span_id handle;
     int code = merge_call_stack(merge, stream, record->stack, &span.stack);
@@ -161,10 +161,10 @@ static int on_instant(struct merge *merge, const struct merge_stream *stream, co
     const struct instant instant = {
         .time_ns = merge_time(merge, stream, record->time),
         .name = merge_string(merge, stream, header->value),
-        .category = category_of(merge, stream, record->category, record->layer),
+        .category = merge_category(merge, stream, record->category, record->layer),
     };
     struct payload payload;
-    payload_read(merge, stream, header, record->payload_kind, record->present, &payload);
+    merge_payload(merge, stream, header, record->payload_kind, record->present, false, &payload);
     int code = trace_builder_add_instant(merge->builder, stream->track, &instant, payload.kind ? &payload : NULL);
     events_of(merge)->recorded += code == 0;
     return code;
@@ -287,7 +287,9 @@ static int losses_add(struct merge *merge, const struct events *events)
 static int events_finish(struct merge *merge, void *state, struct error *err)
 {
     struct events *events = state;
-    int code = links_resolve(merge, events);
+    int code = merge_devices_place(merge);
+    if (code == 0)
+        code = links_resolve(merge, events);
     if (code == 0)
         code = losses_add(merge, events);
     return code ? error_set_errno(err, code, "merge: cannot add events to the trace") : 0;

@@ -100,7 +100,8 @@ static int sum_span_block(const struct trace *trace, const struct span_block *bl
             return -ENOMEM;
         int64_t end_ns = trace_span_end(trace, block->info.track, block->begin_ns[i], block->end_ns[i]);
         span_accumulator_add(spans, row, end_ns - block->begin_ns[i]);
-        if (nesting_add(nesting, block->begin_ns[i], end_ns, block->info.first + i, row, &parent) < 0)
+        bool holds = trace_span_holds(trace, block->info.track, block->kind ? block->kind[i] : 0);
+        if (nesting_add(nesting, block->begin_ns[i], end_ns, block->info.first + i, row, holds, &parent) < 0)
             return -ENOMEM;
     }
     return 0;

@@ -55,7 +55,8 @@ static int sweep(struct finish_worker *worker, track_id track, const struct deco
         }
         int64_t end_ns = trace_span_end(worker->finish->trace, track, begins[i], ends[i]);
         span_accumulator_add(&worker->spans, row, end_ns - begins[i]);
-        int result = nesting_add(&worker->nesting, begins[i], end_ns, first + i, row, &worker->parents[i]);
+        bool holds = trace_span_holds(worker->finish->trace, track, row_kind);
+        int result = nesting_add(&worker->nesting, begins[i], end_ns, first + i, row, holds, &worker->parents[i]);
         if (result < 0)
             return result;
         if (handles && handles[i] != ID_NONE) {

@@ -68,12 +68,14 @@ static int fill_parents(const struct trace *trace, const struct block *block, st
     uint32_t count = block->info.count;
     const int64_t *begins = decoded->column[SPAN_COLUMN_BEGIN], *ends = decoded->column[SPAN_COLUMN_END];
     uint32_t *parents = decoded->column[SPAN_COLUMN_PARENT];
+    const uint8_t *kinds = decoded->column[SPAN_COLUMN_KIND];
     struct nesting nesting = {0};
     int result = 0;
     for (uint32_t i = 0; i < count && result == 0; i++) {
         uint32_t parent;
         int64_t end_ns = trace_span_end(trace, block->info.track, begins[i], ends[i]);
-        result = nesting_add(&nesting, begins[i], end_ns, block->info.first + i, 0, &parent);
+        bool holds = trace_span_holds(trace, block->info.track, kinds ? kinds[i] : 0);
+        result = nesting_add(&nesting, begins[i], end_ns, block->info.first + i, 0, holds, &parent);
         if (result == 0 && parents[i] == ID_NONE)
             parents[i] = parent;
     }

@@ -75,7 +75,7 @@ static int add_span(struct lod_work *work, int64_t begin_ns, int64_t end_ns, str
     work->now_ns = begin_ns;
     if (work->nesting.depth == 0 && work->cursor_ns < begin_ns)
         work->cursor_ns = begin_ns;
-    int result = nesting_add(&work->nesting, begin_ns, end_ns, 0, name.index, &parent);
+    int result = nesting_add(&work->nesting, begin_ns, end_ns, 0, name.index, true, &parent);
     if (result < 0)
         return result;
     if (work->nesting.depth >= 2 && work->cursor_ns < begin_ns)

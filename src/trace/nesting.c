@@ -23,19 +23,25 @@ static void cover(struct nesting_entry *parent, int64_t begin_ns, int64_t end_ns
     }
 }
 
-int nesting_add(struct nesting *nesting, int64_t begin_ns, int64_t end_ns, uint32_t id, uint32_t tag, uint32_t *ret_parent)
+static int push(struct nesting *nesting, const struct nesting_entry *entry)
 {
+    struct nesting_entry *stack = array_reserve(nesting->stack, &nesting->capacity, nesting->depth + 1, sizeof(*stack));
+    if (!stack)
+        return -ENOMEM;
+    nesting->stack = stack;
+    nesting->stack[nesting->depth++] = *entry;
+    return 0;
+}
+
+int nesting_add(struct nesting *nesting, int64_t begin_ns, int64_t end_ns, uint32_t id, uint32_t tag, bool holds, uint32_t *ret_parent)
+{
+    const struct nesting_entry added = {
+        .begin_ns = begin_ns, .end_ns = end_ns, .covered_until_ns = begin_ns, .id = id, .tag = tag};
     while (nesting->depth) {
         const struct nesting_entry *top = &nesting->stack[nesting->depth - 1];
         if (top->end_ns >= end_ns && top->end_ns > begin_ns)
             break;
         pop(nesting);
-    }
-    if (nesting->depth == nesting->capacity) {
-        struct nesting_entry *stack = array_reserve(nesting->stack, &nesting->capacity, nesting->depth + 1, sizeof(*stack));
-        if (!stack)
-            return -ENOMEM;
-        nesting->stack = stack;
     }
     *ret_parent = ID_NONE;
     if (nesting->depth) {
@@ -43,8 +49,10 @@ int nesting_add(struct nesting *nesting, int64_t begin_ns, int64_t end_ns, uint3
         *ret_parent = parent->id;
         cover(parent, begin_ns, end_ns);
     }
-    nesting->stack[nesting->depth++] = (struct nesting_entry){.begin_ns = begin_ns, .end_ns = end_ns,
-                                                              .covered_until_ns = begin_ns, .id = id, .tag = tag};
+    if (holds)
+        return push(nesting, &added);
+    if (nesting->closed)
+        nesting->closed(nesting->context, &added);
     return 0;
 }
 

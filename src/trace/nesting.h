@@ -9,6 +9,7 @@
 
 #include "ids.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct nesting_entry {
@@ -26,8 +27,8 @@ struct nesting {
     void *context;
 };
 
-/* Adds the next span and gives its parent's id (ID_NONE: none). 0 or -ENOMEM. */
-int nesting_add(struct nesting *nesting, int64_t begin_ns, int64_t end_ns, uint32_t id, uint32_t tag, uint32_t *ret_parent);
+/* Adds the next span and gives its parent's id (ID_NONE: none). `holds`: it may be a parent itself (trace_span_holds). 0 or -ENOMEM. */
+int nesting_add(struct nesting *nesting, int64_t begin_ns, int64_t end_ns, uint32_t id, uint32_t tag, bool holds, uint32_t *ret_parent);
 void nesting_close_all(struct nesting *nesting);
 void nesting_finish(struct nesting *nesting); /* frees; closes nothing */
 

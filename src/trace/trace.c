@@ -211,6 +211,15 @@ void trace_time_range(const struct trace *trace, int64_t *ret_begin_ns, int64_t 
     *ret_end_ns = trace->end_ns;
 }
 
+bool trace_span_holds(const struct trace *trace, track_id track, uint8_t kind)
+{
+    uint32_t count;
+    const struct trace_track *tracks = trace_tracks(trace, &count);
+    bool device = track.index < count &&
+                  (tracks[track.index].kind == TRACK_KIND_STREAM || tracks[track.index].kind == TRACK_KIND_DEVICE);
+    return !device || kind == SPAN_KIND_GRAPH;
+}
+
 int64_t trace_span_end(const struct trace *trace, track_id track, int64_t begin_ns, int64_t end_ns)
 {
     if (end_ns != INT64_MIN)
@@ -284,7 +293,7 @@ int trace_block_decode(const void *context, const struct block *block, uint32_t 
     struct block_limits limits = trace_block_limits(trace);
     bool resolve_parents = block->live && block->family == FAMILY_SPANS && (columns & SPAN_COLUMN_BIT(SPAN_COLUMN_PARENT));
     if (resolve_parents)
-        columns |= SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END);
+        columns |= SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END) | SPAN_COLUMN_BIT(SPAN_COLUMN_KIND);
     CLEANUP(decoded_freep) struct decoded *decoded = NULL;
     int result = block_decode(block, columns, &limits, &decoded, err);
     if (result == 0 && block->live && (resolve_parents || block->family == FAMILY_LINKS || block->family == FAMILY_MEMBERS))

@@ -40,6 +40,9 @@ void trace_metadata_at(const struct trace *trace, uint32_t index, const char **r
 
 /* Earliest begin and latest end of everything in it; both 0 for an empty trace. */
 void trace_time_range(const struct trace *trace, int64_t *ret_begin_ns, int64_t *ret_end_ns);
+/* Whether what lies within a span of this kind on this track is a part of it. On a device's lanes work runs side by side: there
+ * only a whole graph has parts. */
+bool trace_span_holds(const struct trace *trace, track_id track, uint8_t kind);
 /* The end of a span as far as it is known: an unfinished one ends with its track, else with the trace. */
 int64_t trace_span_end(const struct trace *trace, track_id track, int64_t begin_ns, int64_t end_ns);
 

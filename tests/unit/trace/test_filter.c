@@ -37,7 +37,7 @@ static struct scene make(void)
                                 .tid = 77, .device = 1, .stream = 5, .start_ns = INT64_MIN, .end_ns = INT64_MIN};
     track_id id;
     assert_int_equal(trace_builder_add_track(builder, &track, &id), 0);
-    fixture_span(builder, id, 0, 100, "outer", SPAN_KIND_LAUNCH);
+    fixture_span(builder, id, 0, 100, "outer", SPAN_KIND_GRAPH); /* what on a stream holds others */
     fixture_span(builder, id, 10, 60, "a,b", SPAN_KIND_KERNEL);
     fixture_span(builder, id, 20, 30, "back\\slash", SPAN_KIND_KERNEL);
     struct scene scene = {.trace = fixture_finish(builder)};
@@ -74,7 +74,7 @@ static void test_terms(void **state)
         {"rank=2", 7}, {"rank=3", 0}, {"device=1", 7}, {"stream=5", 7}, {"stream=6", 0}, {"thread=queue", 7}, {"thread=77", 7},
         {"process=prog", 7}, {"process=42", 7}, {"process=p", 0}, {"node=node*", 7}, {"node=other", 0},
         {"path=outer", 1}, {"path=outer/a\\,b", 2}, {"path=outer/*", 6}, {"path=*slash", 4}, {"category=", 7}, {"category=x", 0},
-        {" name=outer", 1}, {"name=outer, kind=launch", 1},
+        {" name=outer", 1}, {"name=outer, kind=graph", 1},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         if (matches(&scene, cases[i].text) != cases[i].rows)

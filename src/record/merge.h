@@ -60,6 +60,7 @@ extern const struct merge_part merge_part_samples;  /* merge_samples.c: everythi
 extern const struct merge_part merge_part_devices;  /* merge_devices.c: devices, queues and what ran on them */
 extern const struct merge_part merge_part_openmp;   /* merge_openmp.c: names of regions, fork, join, barriers, tasks, locks */
 extern const struct merge_part merge_part_gomp;     /* merge_gomp.c: what libgomp's wrappers leave to the merge */
+extern const struct merge_part merge_part_counters; /* merge_counters.c: counters of devices, read by the recorder */
 extern const struct merge_part merge_part_cuda;     /* merge_cuda.c: names of kernels */
 extern const struct merge_part merge_part_mpi;      /* merge_mpi.c: ranks, communicators, requests, messages, collectives */
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "launch.h"
+#include "device_monitor.h"
 #include "overhead.h"
 #include "record_loop.h"
 #include "record_timers.h"
@@ -24,12 +25,14 @@ struct recorder {
     struct session *session;
     struct recording recording;
     struct sampler *sampler;
+    struct device_monitor *monitor;
     bool use_timers;  /* the kernel refuses sampling: the target samples itself */
     int64_t cpu_begin_ns;
 };
 
 static void recorder_finish(struct recorder *recorder)
 {
+    device_monitor_stop(recorder->monitor);
     sampler_destroy(recorder->sampler);
     session_destroy(recorder->session);
 }
@@ -150,6 +153,7 @@ static int finish_recording(struct recorder *recorder, const struct record_loop 
 {
     struct recording *recording = &recorder->recording;
     note_window(recorder, loop);
+    device_monitor_stop(TAKE_PTR(recorder->monitor));
     if (recorder->sampler)
         sampler_end(recorder->sampler, loop->pid, loop->child ? loop->wait_status : -1, session_directory_fd(recorder->session));
     else
@@ -211,6 +215,8 @@ static int run_target(struct recorder *recorder, const struct launch_state *stat
         loop.process_fd = launched.process_fd;
         set_window(recorder, &loop);
         note_options(recorder);
+        if (backend_list_has(recorder->options->backends, "cuda"))
+            recorder->monitor = device_monitor_start(&recorder->recording);
         run_loop(recorder, &loop);
         r = finish_recording(recorder, &loop, result, err);
     } else {

@@ -340,6 +340,15 @@ struct wire_gpu_samples {
     uint32_t reason;           /* string id: what the warps waited for */
     uint64_t correlation;      /* of the launch, where kernels were serialised; 0 = unknown */
 };
+/* Behind the fixed part: name, NUL, unit (UCUM), NUL. */
+struct wire_device_counter {
+    struct wire_header header; /* value: bytes behind the fixed part */
+    int64_t time_ns;
+    double value;
+    int32_t device;            /* as the machine's administrators number it */
+    uint32_t reserved;
+    uint64_t reserved2;
+};
 enum wire_object_kind { WIRE_OBJECT_ELF = 0, WIRE_OBJECT_CUBIN = 1, WIRE_OBJECT_PTX = 2, WIRE_OBJECT_OTHER = 3 };
 
 enum wire_openmp_what {

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stands before the real CUPTI and writes down what it says:
+ *
+ *   CUPTI_REAL=/path/to/libcupti.so.13 CUPTI_RECORDING=file HPROFILER_CUPTI=libcupti_recorder.so hprofiler run -b cuda -- program
+ */
+#include "collect/cuda/cupti_api.h"
+#include "recording.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct cupti_api real;
+static FILE *file;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static cupti_callback user_callback;
+static void *user_context;
+static cupti_buffer_completed user_completed;
+static uint64_t (*user_clock)(void);
+static uint32_t threads;
+static __thread uint32_t own_thread; /* from 1 */
+
+static void put(uint32_t kind, const void *a, size_t a_bytes, const void *b, size_t b_bytes, const void *c, size_t c_bytes)
+{
+    static const char zeros[8];
+    struct recording_event event = {kind, (uint32_t)(a_bytes + b_bytes + c_bytes)};
+    fwrite(&event, sizeof event, 1, file);
+    fwrite(a, 1, a_bytes, file);
+    fwrite(b, 1, b_bytes, file);
+    fwrite(c, 1, c_bytes, file);
+    fwrite(zeros, 1, -event.bytes & 7u, file);
+}
+
+static void *must_find(void *library, const char *name)
+{
+    void *found = dlsym(library, name);
+    if (!found) {
+        fprintf(stderr, "recorder: no %s in CUPTI_REAL\n", name);
+        exit(1);
+    }
+    return found;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    const char *library_path = getenv("CUPTI_REAL"), *path = getenv("CUPTI_RECORDING");
+    void *library = library_path ? dlopen(library_path, RTLD_NOW) : NULL;
+    file = path ? fopen(path, "wb") : NULL;
+    if (!library || !file) {
+        fprintf(stderr, "recorder: CUPTI_REAL and CUPTI_RECORDING must name a library and a file\n");
+        exit(1);
+    }
+#define FIND(name, symbol, arguments)                                                                                  \
+    {                                                                                                                  \
+        void *found = must_find(library, symbol);                                                                      \
+        memcpy(&real.name, &found, sizeof found);                                                                      \
+    }
+    CUPTI_FUNCTIONS(FIND)
+    CUPTI_SAMPLING_FUNCTIONS(FIND)
+#undef FIND
+}
+
+static void on_callback(void *context, uint32_t domain, uint32_t id, const void *data)
+{
+    (void)context;
+    if (!own_thread)
+        own_thread = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&lock);
+    if (domain == CUPTI_RESOURCE) {
+        const struct cupti_resource *resource = data;
+        uint32_t device = 0;
+        if (id == CUPTI_CONTEXT_CREATED && real.device_id(resource->context, &device) == CUPTI_OK)
+            put(RECORDING_CONTEXT, &device, sizeof device, "", 0, "", 0);
+    } else {
+        const struct cupti_call *call = data;
+        struct recorded_call record = {.time_ns = user_clock(), .domain = domain, .id = id, .site = call->site,
+                                       .correlation = call->correlation, .context_uid = call->context_uid, .thread = own_thread};
+        if (call->site == CUPTI_EXIT && call->result)
+            memcpy(&record.result, call->result, sizeof record.result);
+        if (call->parameters)
+            memcpy(record.parameters, call->parameters, sizeof record.parameters);
+        put(RECORDING_CALL, &record, sizeof record, "", 0, "", 0);
+    }
+    pthread_mutex_unlock(&lock);
+    user_callback(user_context, domain, id, data);
+}
+
+static const char *name_of(const struct cupti_record *record)
+{
+    const void *body = record;
+    const struct cupti_kernel *kernel = body;
+    return record->kind == CUPTI_KERNEL || record->kind == CUPTI_KERNEL_SERIAL ? kernel->name : NULL;
+}
+
+static void on_completed(cuda_context context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    struct cupti_record *records[1 << 16], *record = NULL;
+    uint32_t count = 0;
+    while (buffer && count < 1 << 16 && real.next_record(buffer, valid, &record) == CUPTI_OK)
+        records[count++] = record;
+    pthread_mutex_lock(&lock);
+    put(RECORDING_BUFFER, &count, sizeof count, "", 0, "", 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *end = i + 1 < count ? (const uint8_t *)records[i + 1] : buffer + valid;
+        const char *name = name_of(records[i]);
+        struct recorded_record head = {(uint32_t)(end - (const uint8_t *)records[i]), name ? (uint32_t)strlen(name) + 1 : 0};
+        put(RECORDING_RECORD, &head, sizeof head, records[i], head.bytes, name, head.name_bytes);
+    }
+    fflush(file);
+    pthread_mutex_unlock(&lock);
+    user_completed(context, stream, buffer, size, valid);
+}
+
+cupti_result cuptiGetVersion(uint32_t *version)
+{
+    cupti_result result = real.get_version(version);
+    put(RECORDING_VERSION, version, sizeof *version, "", 0, "", 0);
+    return result;
+}
+cupti_result cuptiSubscribe(cupti_subscriber *subscriber, cupti_callback callback, void *context)
+{
+    user_callback = callback;
+    user_context = context;
+    return real.subscribe(subscriber, on_callback, NULL);
+}
+cupti_result cuptiGetCallbackName(uint32_t domain, uint32_t id, const char **name)
+{
+    cupti_result result = real.callback_name(domain, id, name);
+    const uint32_t numbers[] = {domain, id};
+    if (result == CUPTI_OK && *name)
+        put(RECORDING_NAME, numbers, sizeof numbers, *name, strlen(*name) + 1, "", 0);
+    return result;
+}
+cupti_result cuptiActivityRegisterTimestampCallback(uint64_t (*clock)(void))
+{
+    user_clock = clock;
+    return real.register_timestamp(clock);
+}
+cupti_result cuptiActivityRegisterCallbacks(cupti_buffer_requested requested, cupti_buffer_completed completed)
+{
+    user_completed = completed;
+    return real.register_buffers(requested, on_completed);
+}
+cupti_result cuptiEnableCallback(uint32_t enable, cupti_subscriber subscriber, uint32_t domain, uint32_t id)
+{
+    return real.enable_callback(enable, subscriber, domain, id);
+}
+cupti_result cuptiActivityEnable(uint32_t kind) { return real.enable(kind); }
+cupti_result cuptiActivityDisable(uint32_t kind) { return real.disable(kind); }
+cupti_result cuptiActivityFlushAll(uint32_t forced)
+{
+    cupti_result result = real.flush(forced);
+    fflush(file);
+    return result;
+}
+cupti_result cuptiActivityFlushPeriod(uint32_t milliseconds) { return real.flush_period(milliseconds); }
+cupti_result cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_record **record)
+{
+    return real.next_record(buffer, valid, record);
+}
+cupti_result cuptiActivityGetNumDroppedRecords(cuda_context context, uint32_t stream, size_t *dropped)
+{
+    return real.dropped(context, stream, dropped);
+}
+cupti_result cuptiGetStreamIdEx(cuda_context context, cuda_stream stream, uint8_t per_thread, uint32_t *id)
+{
+    return real.stream_id(context, stream, per_thread, id);
+}
+cupti_result cuptiGetContextId(cuda_context context, uint32_t *id) { return real.context_id(context, id); }
+cupti_result cuptiGetDeviceId(cuda_context context, uint32_t *id) { return real.device_id(context, id); }
+cupti_result cuptiGetGraphNodeId(void *node, uint64_t *id) { return real.graph_node_id(node, id); }

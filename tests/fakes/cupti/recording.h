@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What CUPTI said in a real run, as a file: events one after the other, each a header and its body, padded to 8 bytes. Made by
+ * recorder.c on a machine with a GPU, played back by fake.c where there is none. Times are CUPTI's, that is the collector's clock.
+ */
+#ifndef FAKES_CUPTI_RECORDING_H
+#define FAKES_CUPTI_RECORDING_H
+
+#include "collect/cuda/cupti_abi.h"
+
+enum recording_kind {
+    RECORDING_VERSION = 1, /* a u32 */
+    RECORDING_NAME = 2,    /* u32 domain, u32 id, text with its NUL */
+    RECORDING_CALL = 3,    /* struct recorded_call */
+    RECORDING_CONTEXT = 4, /* u32 device: a context was made */
+    RECORDING_BUFFER = 5,  /* u32 count of records: they follow */
+    RECORDING_RECORD = 6,  /* struct recorded_record, the record's bytes, the kernel's name with its NUL */
+};
+
+struct recording_event {
+    uint32_t kind, bytes; /* of the body, without the padding */
+};
+
+enum { RECORDED_PARAMETERS = 64 };
+struct recorded_call {
+    uint64_t time_ns;
+    uint32_t domain, id, site, correlation, context_uid, thread;
+    int32_t result;
+    uint32_t padding;
+    uint8_t parameters[RECORDED_PARAMETERS];
+};
+
+struct recorded_record {
+    uint32_t bytes;      /* of the record */
+    uint32_t name_bytes; /* 0 = no name */
+};
+
+#endif

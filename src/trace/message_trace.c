@@ -32,7 +32,7 @@ static int add_send(struct message_match *match, const struct message_span *span
 {
     end->receive = false;
     end->source = span->rank;
-    end->destination = rank_value(VALUE(payload, send_to).i64);
+    end->destination = HAS(payload, send_to) ? rank_value(VALUE(payload, send_to).i64) : NOBODY - 1;
     end->tag = (int32_t)VALUE(payload, send_tag).i64;
     end->bytes = HAS(payload, send_bytes) ? VALUE(payload, send_bytes).u64 : UINT64_MAX;
     end->time_ns = span->begin_ns;
@@ -44,7 +44,8 @@ static int add_send(struct message_match *match, const struct message_span *span
 static int add_receive(struct message_match *match, const struct message_span *span, const struct payload *payload,
                        struct message_end *end)
 {
-    int32_t source = HAS(payload, receive_from) ? rank_value(VALUE(payload, receive_from).i64) : 0;
+    bool stranger = !HAS(payload, receive_from) && HAS(payload, receive_tag) && HAS(payload, receive_bytes); /* it came, but whence? */
+    int32_t source = HAS(payload, receive_from) ? rank_value(VALUE(payload, receive_from).i64) : stranger ? NOBODY - 1 : 0;
     if (HAS(payload, cancelled) && VALUE(payload, cancelled).u64) {
         message_match_leave_out(match, MESSAGE_CANCELLED);
         source = NOBODY;
@@ -66,8 +67,8 @@ static int add_receive(struct message_match *match, const struct message_span *s
 
 int message_match_add_span(struct message_match *match, const struct message_span *span, const struct payload *payload)
 {
-    bool send = HAS(payload, send_to);
-    bool receive = span->receive || HAS(payload, receive_from) || HAS(payload, any);
+    bool send = HAS(payload, send_to) || HAS(payload, send_tag);
+    bool receive = span->receive || HAS(payload, receive_from) || HAS(payload, receive_tag) || HAS(payload, any);
     int code = 0;
     if (!HAS(payload, comm) || !HAS(payload, order)) {
         for (int i = 0; i < send + receive; i++)

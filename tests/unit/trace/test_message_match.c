@@ -370,7 +370,8 @@ static span_id add_message(struct trace_builder *builder, track_id track, const 
     return handle;
 }
 
-/* Rank 0 exchanges with rank 1 by one call each; rank 1 also receives from nobody, cancels once, and never ends a receive from anybody. */
+/* Rank 0 exchanges with rank 1 by one call each; rank 1 also receives from nobody, cancels once, never ends a receive from anybody,
+ * and hears from a process of another world. */
 static void test_the_ends_of_a_finished_trace(void **state)
 {
     struct trace_builder *builder = fixture_builder(0);
@@ -389,7 +390,9 @@ static void test_the_ends_of_a_finished_trace(void **state)
         SET(&payload, receive_tag, i64, 3);
         add_message(builder, tracks[rank], "MPI_Sendrecv", SPAN_KIND_SEND, 10, &payload);
     }
-    struct payload nobody = message_payload(2), cancelled = message_payload(3), open = message_payload(4);
+    struct payload nobody = message_payload(2), cancelled = message_payload(3), open = message_payload(4), stranger = message_payload(5);
+    SET(&stranger, receive_tag, i64, 9);
+    SET(&stranger, receive_bytes, u64, 4);
     SET(&nobody, receive_from, i64, -1);
     SET(&cancelled, any, u64, 3);
     SET(&cancelled, cancelled, u64, 1);
@@ -397,9 +400,8 @@ static void test_the_ends_of_a_finished_trace(void **state)
     add_message(builder, tracks[1], "MPI_Recv", SPAN_KIND_RECV, 20, &nobody);
     add_message(builder, tracks[1], "MPI_Irecv", SPAN_KIND_RECV, 30, &cancelled);
     add_message(builder, tracks[1], "MPI_Irecv", SPAN_KIND_RECV, 40, &open);
-    CLEANUP(trace_unrefp) struct trace *trace = NULL;
-    assert_int_equal(trace_builder_finish(builder, &trace, NULL), 0);
-    trace_builder_destroy(builder);
+    add_message(builder, tracks[1], "MPI_Recv", SPAN_KIND_RECV, 50, &stranger);
+    CLEANUP(trace_unrefp) struct trace *trace = fixture_finish(builder);
     struct message_match *match = message_match_create();
     uint32_t first;
     assert_int_equal(message_match_add_trace(match, trace, &first, NULL), 0);
@@ -410,6 +412,7 @@ static void test_the_ends_of_a_finished_trace(void **state)
     assert_int_equal(outcome.receive_of[1], 0);
     assert_int_equal(message_match_counts(match)->left_out[MESSAGE_CANCELLED], 1);
     assert_int_equal(message_match_counts(match)->left_out[MESSAGE_UNRESOLVED], 1);
+    assert_int_equal(message_match_counts(match)->left_out[MESSAGE_OTHER_WORLD], 1);
     message_match_destroy(match);
 }
 

@@ -115,6 +115,22 @@ static int open_map_files(pid_t pid, const struct mapping_info *mapping)
     return is_mapped_file(fd, mapping) ? TAKE_FD(fd) : -ENOENT;
 }
 
+/* A program that deleted itself: unlike map_files, this needs no privileges. */
+static int open_program(pid_t pid, const struct mapping_info *mapping)
+{
+    char path[48], target[4096];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    ssize_t size = readlink(path, target, sizeof target - 1);
+    size_t length = strlen(mapping->path);
+    if (size < (ssize_t)length || memcmp(target, mapping->path, length) != 0)
+        return -ENOENT;
+    target[size] = '\0';
+    if (target[length] && strcmp(target + length, " (deleted)") != 0)
+        return -ENOENT;
+    CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY); /* what is executed is a regular file */
+    return fd >= 0 && is_mapped_file(fd, mapping) ? TAKE_FD(fd) : -ENOENT;
+}
+
 int module_open_mapping(pid_t pid, const struct mapping_info *mapping, struct opened_file *ret_file)
 {
     char root[48];
@@ -125,6 +141,8 @@ int module_open_mapping(pid_t pid, const struct mapping_info *mapping, struct op
         fd = open_checked(root, mapping);
     if (fd < 0 && pid > 0)
         fd = open_map_files(pid, mapping);
+    if (fd < 0 && pid > 0 && is_path)
+        fd = open_program(pid, mapping);
     if (fd < 0 && is_path)
         fd = open_checked("/", mapping);
     if (fd < 0)

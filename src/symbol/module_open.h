@@ -11,8 +11,8 @@ struct opened_file {
     int64_t size, modified_ns;
 };
 
-/* The file of a mapping: through the process' root, through map_files (deleted or replaced files), or in our own root when
- * the process is gone. -ENOENT when none of them is that file. */
+/* The file of a mapping: through the process' root, through map_files or as its program (deleted or replaced files),
+ * or in our own root when the process is gone. -ENOENT when none of them is that file. */
 int module_open_mapping(pid_t pid, const struct mapping_info *mapping, struct opened_file *ret_file);
 /* A regular file under root ("/proc/PID/root" or "/"), whose links do not lead out of it. */
 int module_open_in_root(const char *root, const char *path);

@@ -275,6 +275,9 @@ def hprofiler_profile(hprofiler, command, folder, frequency):
     counts, total, weight_ns = collections.Counter(), 0, 0
     for row in rows:
         path, name = leaves.get(row["stack"], ("?", "?"))
+        if name == "[kernel, not sampled]":  # perf leaves out what may not be sampled, we say how much it was
+            weight_ns += row["ns"]
+            continue
         ranges.paths[module_name(path)] = path
         offset = re.fullmatch(r".*\+0x([0-9a-f]+)", name)
         name = ranges.name(path, int(offset.group(1), 16), False) if offset else function_name(name)

@@ -107,20 +107,25 @@ static uint64_t place_key(const struct merge_process *process, uint8_t layer, ui
     return hash_u64(process->key ^ hash_u64(number)) + layer;
 }
 
-static int on_device(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+int merge_device_track(struct merge *merge, const struct merge_process *process, uint8_t layer, int32_t device, track_id *ret_track)
 {
     struct devices *devices = devices_of(merge);
+    uint64_t key = place_key(process, layer, (uint32_t)device), index;
+    if (map_get(&devices->tracks, key, &index)) {
+        ret_track->index = (uint32_t)index;
+        return 0;
+    }
+    int code = add_track(merge, process, TRACK_KIND_DEVICE, device, ret_track);
+    return code ? code : map_set(&devices->tracks, key, ret_track->index);
+}
+
+static int on_device(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
     const struct wire_device *record = (const struct wire_device *)(const void *)header;
+    track_id track;
     if (!stream->process)
         return 0;
-    uint64_t key = place_key(stream->process, record->layer, (uint32_t)record->device), index;
-    track_id track = {map_get(&devices->tracks, key, &index) ? (uint32_t)index : ID_NONE};
-    int code = 0;
-    if (track.index == ID_NONE) {
-        code = add_track(merge, stream->process, TRACK_KIND_DEVICE, record->device, &track);
-        if (code == 0)
-            code = map_set(&devices->tracks, key, track.index);
-    }
+    int code = merge_device_track(merge, stream->process, record->layer, record->device, &track);
     if (code == 0 && header->value)
         trace_builder_track(merge->builder, track)->name = merge_string(merge, stream, header->value);
     return code;

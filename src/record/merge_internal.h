@@ -83,6 +83,8 @@ string_id merge_category(struct merge *merge, const struct merge_stream *stream,
 
 /* merge_devices.c: what ran on devices comes into the trace after everything of hosts, and before links are resolved. */
 int merge_devices_place(struct merge *merge);
+/* The track of a device as a whole; made if there is none yet. */
+int merge_device_track(struct merge *merge, const struct merge_process *process, uint8_t layer, int32_t device, track_id *ret_track);
 
 /* merge_sources.c */
 int merge_sources_open(struct merge *merge, struct error *err);

@@ -276,14 +276,14 @@ static void write_parameters(FILE *out, const struct call *call)
 static void write_wrapper(FILE *out, const struct call *call)
 {
     const struct family *family = family_of(call);
-    fprintf(out, "\n#pragma weak P%s\nint wrap_%s(", call->name, call->name);
+    fprintf(out, "\nint wrap_%s(", call->name);
     write_parameters(out, call);
-    fprintf(out, ")\n{\n    struct mpi_call call = mpi_enter();\n    if (!call.outer)\n        return P%s(", call->name);
+    fprintf(out, ")\n{\n    struct mpi_call call = mpi_enter();\n    if (!call.outer)\n        return REAL(%s)(", call->name);
     write_arguments(out, call);
     fprintf(out, ");\n");
     for (unsigned i = 0; i < family->before_count; i++)
         write_code(out, family->before[i], call);
-    fprintf(out, "    int result = P%s(", call->name);
+    fprintf(out, "    int result = REAL(%s)(", call->name);
     write_arguments(out, call);
     fprintf(out, ");\n");
     for (unsigned i = 0; i < family->after_count; i++)
@@ -300,33 +300,31 @@ static void write_wrappers(const char *folder)
         write_parameters(out, &calls[i]);
         fprintf(out, ");");
     }
-    fprintf(out, "\n");
+    fprintf(out, "\n\n#define REAL(name) ((__typeof__(&wrap_##name))mpi_real[CALL_##name])\n");
     for (unsigned i = 0; i < call_count; i++)
         write_wrapper(out, &calls[i]);
     fprintf(out, "\n/* In the order of enum mpi_call_number. */\nconst struct mpi_entry mpi_entries[CALL_COUNT] = {\n");
     for (unsigned i = 0; i < call_count; i++)
-        fprintf(out, "    {\"%s\", (void *)wrap_%s},\n", calls[i].name, calls[i].name);
-    fprintf(out, "};\n\n/* Where an MPI lacks a function, its wrapper must not be used. */\nvoid *const mpi_behind[CALL_COUNT] = {\n");
-    for (unsigned i = 0; i < call_count; i++)
-        fprintf(out, "    (void *)P%s,\n", calls[i].name);
+        fprintf(out, "    {\"P%s\", (void *)wrap_%s},\n", calls[i].name, calls[i].name);
     fprintf(out, "};\n");
     finish(out);
 }
 
+/* First all names, then all of them with the P before. */
 static void write_front(const char *folder)
 {
     FILE *out = create(folder, "mpi_front_table.c", "The exported names: each jumps through its slot.");
     fprintf(out, "#include \"front.h\"\n\n__asm__(FRONT_BEGIN\n");
-    for (unsigned i = 0; i < call_count; i++)
-        fprintf(out, "    FRONT_TRAMPOLINE(\"%s\", \"%u\")\n", calls[i].name, i);
+    for (unsigned i = 0; i < 2 * call_count; i++)
+        fprintf(out, "    FRONT_TRAMPOLINE(\"%s%s\", \"%u\")\n", i < call_count ? "" : "P", calls[i % call_count].name, i);
     fprintf(out, "    FRONT_END);\n\n");
-    for (unsigned i = 0; i < call_count; i++)
+    for (unsigned i = 0; i < 2 * call_count; i++)
         fprintf(out, "extern const char front_first_%u[] __attribute__((visibility(\"hidden\")));\n", i);
     fprintf(out, "\nconst char *const front_names[] = {\n");
     for (unsigned i = 0; i < call_count; i++)
-        fprintf(out, "    \"%s\",\n", calls[i].name);
+        fprintf(out, "    \"P%s\",\n", calls[i].name);
     fprintf(out, "};\n\nconst void *front_slots[] = {\n");
-    for (unsigned i = 0; i < call_count; i++)
+    for (unsigned i = 0; i < 2 * call_count; i++)
         fprintf(out, "    front_first_%u,\n", i);
     fprintf(out, "};\n\nconst unsigned front_count = %u;\n", call_count);
     finish(out);

@@ -38,6 +38,7 @@ struct mpi_state {
     uint32_t words[WORD_COUNT];
 };
 extern struct mpi_state mpi;
+extern void *mpi_real[CALL_COUNT]; /* the MPI's own functions: their names lead to the front, which stands before them */
 
 /* One wrapped call. */
 struct mpi_call {

@@ -8,7 +8,7 @@ struct mpi_state mpi;
 __thread uintptr_t mpi_frame __attribute__((tls_model("initial-exec")));
 
 extern const struct mpi_entry mpi_entries[CALL_COUNT] MPI_HIDDEN;
-extern void *const mpi_behind[CALL_COUNT] MPI_HIDDEN;
+void *mpi_real[CALL_COUNT];
 
 static struct mpi_entry entries[CALL_COUNT];
 static const struct mpi_table table = {MPI_TABLE_VERSION, CALL_COUNT, entries};
@@ -44,8 +44,8 @@ static void start_late(void)
         start();
 }
 
-__attribute__((visibility("default"))) const struct mpi_table *hprofiler_mpi_table(void);
-const struct mpi_table *hprofiler_mpi_table(void)
+__attribute__((visibility("default"))) mpi_table_function hprofiler_mpi_table;
+const struct mpi_table *hprofiler_mpi_table(mpi_real_function *real)
 {
     static const char *const words[WORD_COUNT] = {
 #define WORD(enumerator, text) text,
@@ -58,9 +58,10 @@ const struct mpi_table *hprofiler_mpi_table(void)
     for (unsigned i = 0; i < WORD_COUNT; i++)
         mpi.words[i] = string(words[i]);
     for (unsigned i = 0; i < CALL_COUNT; i++) {
-        mpi.names[i] = string(mpi_entries[i].name);
+        mpi.names[i] = string(mpi_entries[i].name + 1);
+        mpi_real[i] = real(mpi_entries[i].name);
         entries[i] = mpi_entries[i];
-        if (!mpi_behind[i])
+        if (!mpi_real[i])
             entries[i].function = 0;
     }
     start_late();

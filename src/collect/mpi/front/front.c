@@ -31,8 +31,10 @@ extern char *getenv(const char *name);
 extern int sched_yield(void);
 
 #define PATH_BYTES 4096
+#define MARK "PMPI_Get_version" /* every MPI has it, and the front not */
 enum { SEARCHING_NOT, SEARCHING, FOUND };
 static uint32_t state;
+static void *mpi; /* the library, once it is found */
 
 struct names {
     size_t length;
@@ -76,11 +78,11 @@ static int note_name(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-/* The object that has PMPI_Init, opened, or NULL. */
+/* The object that has the MPI, opened, or NULL. */
 static void *owner_of(void *handle)
 {
     Dl_info info;
-    void *function = handle ? dlsym(handle, "PMPI_Init") : 0;
+    void *function = handle ? dlsym(handle, MARK) : 0;
     if (!function || !dladdr(function, &info) || !info.dli_fname)
         return 0;
     void *owner = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
@@ -108,12 +110,22 @@ static void *find_mpi(void)
 }
 
 /* The implementation's symbols of MPI are looked up in the global scope, where an MPI loaded by RTLD_LOCAL isn't yet. */
-static void make_global(void *mpi)
+static void make_global(void)
 {
     Dl_info info;
-    void *function = dlsym(mpi, "PMPI_Init");
+    void *function = dlsym(mpi, MARK);
     if (function && dladdr(function, &info) && info.dli_fname)
         dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
+/* A function of the MPI itself. Where that is part of the program, the search passes the front, too. */
+static void *real_of(const char *name)
+{
+    Dl_info own, info;
+    void *function = dlsym(mpi, name);
+    if (function && dladdr((const void *)front_slots, &own) && dladdr(function, &info) && info.dli_fbase == own.dli_fbase)
+        return 0;
+    return function;
 }
 
 static const struct mpi_table *table_in(const char *path)
@@ -122,12 +134,12 @@ static const struct mpi_table *table_in(const char *path)
     mpi_table_function *get = 0;
     void *found = handle ? dlsym(handle, MPI_TABLE_SYMBOL) : 0;
     __builtin_memcpy(&get, &found, sizeof get);
-    const struct mpi_table *table = get ? get() : 0;
+    const struct mpi_table *table = get ? get(real_of) : 0;
     return table && table->version == MPI_TABLE_VERSION ? table : 0;
 }
 
 /* One that the user built for this machine's MPI goes before the one that came with us. */
-static const struct mpi_table *find_table(void *mpi)
+static const struct mpi_table *find_table(void)
 {
     const char *library = 0;
     for (size_t i = 0; i < sizeof families / sizeof families[0] && !library; i++)
@@ -169,25 +181,19 @@ static void *wrapper_of(const struct mpi_table *table, unsigned index)
     return 0;
 }
 
-/* Another tool that stands between us and the MPI keeps its place; else the name that nobody stands before. */
-static void *real_of(void *mpi, unsigned index)
+static void set_slot(unsigned slot, void *function)
 {
-    void *next = dlsym(RTLD_NEXT, front_names[index]);
-    if (next)
-        return next;
-    char name[128];
-    name[0] = front_names[index][0] == 'M' ? 'P' : 'p';
-    name[put(name, 1, front_names[index])] = 0;
-    return dlsym(mpi, name);
+    __atomic_store_n(&front_slots[slot], function ? function : (void *)no_mpi, __ATOMIC_RELEASE);
 }
 
-static void fill(void *mpi, const struct mpi_table *table)
+/* Without a wrapper another tool that stands between us and the MPI keeps its place, as far as it goes by the plain names. */
+static void fill(const struct mpi_table *table)
 {
     for (unsigned i = 0; i < front_count; i++) {
-        void *function = table ? wrapper_of(table, i) : 0;
-        if (!function)
-            function = real_of(mpi, i);
-        __atomic_store_n(&front_slots[i], function ? function : (void *)no_mpi, __ATOMIC_RELEASE);
+        void *real = real_of(front_names[i]), *wrapper = table ? wrapper_of(table, i) : 0;
+        void *next = wrapper ? wrapper : dlsym(RTLD_NEXT, front_names[i] + 1);
+        set_slot(i, next ? next : real);
+        set_slot(front_count + i, wrapper ? wrapper : real);
     }
 }
 
@@ -195,13 +201,13 @@ const void *front_resolve(unsigned index)
 {
     uint32_t expected = SEARCHING_NOT;
     if (__atomic_compare_exchange_n(&state, &expected, SEARCHING, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        void *mpi = find_mpi();
+        mpi = find_mpi();
         if (!mpi) {
             __atomic_store_n(&state, SEARCHING_NOT, __ATOMIC_RELEASE);
             return (const void *)no_mpi;
         }
-        make_global(mpi);
-        fill(mpi, find_table(mpi));
+        make_global();
+        fill(find_table());
         __atomic_store_n(&state, FOUND, __ATOMIC_RELEASE);
     }
     while (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == SEARCHING)

@@ -2,12 +2,15 @@
 /*
  * The front stands before whichever MPI a process has loaded. An exported name is one jump through its slot; a slot leads
  * to the search for the MPI until that is found, then to the implementation's wrapper or to the real function.
+ *
+ * Each function is exported under both of its names: bindings of other languages (all of Open MPI's Fortran, parts of MPICH's) call
+ * PMPI_Send, with all that is Fortran's converted. What a wrapper calls itself is never one of these, but the MPI's own.
  */
 #ifndef HP_MPI_FRONT_H
 #define HP_MPI_FRONT_H
 
-extern const char *const front_names[] __attribute__((visibility("hidden")));
-extern const void *front_slots[] __attribute__((visibility("hidden")));
+extern const char *const front_names[] __attribute__((visibility("hidden"))); /* PMPI_Send, ... */
+extern const void *front_slots[] __attribute__((visibility("hidden")));       /* of MPI_Send, ..., then of PMPI_Send, ... */
 extern const unsigned front_count __attribute__((visibility("hidden")));
 
 /* Called from the assembly by a function whose slot is not filled: where to go on. */

@@ -4,8 +4,8 @@
  * (clGetDeviceAndHostTimer); the device's times are one of the host's clocks, which several commands must have shown by
  * lying between their enqueue and their being seen complete; else bounds: a command starts after its enqueue and has
  * ended when it is seen complete. Pairs and bounds go into the records with the times that were read; nothing is
- * shifted here. One more command in 64 is compared with the clock that was chosen: if it doesn't fit, bounds are all
- * that is left.
+ * shifted here. One more command in 64 is compared with the clock that was chosen, as are the first 64: if it doesn't
+ * fit, bounds are all that is left.
  */
 #include "state.h"
 
@@ -38,7 +38,10 @@ uint64_t ocl_raw_ns(void)
 bool ocl_clock_wants_begin(struct ocl_device *device)
 {
     uint32_t mode = ocl_load(&device->clock.mode);
-    return mode == OCL_CLOCK_OPEN || mode == OCL_CLOCK_BOUNDS || ocl_add(&device->clock.count, 1u) % CHECK_EVERY == 0;
+    if (mode == OCL_CLOCK_OPEN || mode == OCL_CLOCK_BOUNDS)
+        return true;
+    uint32_t number = ocl_add(&device->clock.count, 1u);
+    return number < CHECK_EVERY || number % CHECK_EVERY == 0;
 }
 
 /* Unique in the process with those of other layers. */
@@ -57,6 +60,13 @@ static void write_record(struct ocl_device *device, uint64_t time, uint64_t devi
     rt_append(&record.header);
 }
 
+/* ns in units of the process' clock, by how both went since the first command. */
+static uint64_t in_process_units(const struct ocl_clock *clock, uint64_t ns)
+{
+    uint64_t elapsed = ocl_raw_ns() - clock->first_raw;
+    return ns && elapsed ? ns * ((rt_now() - clock->first_time) * 16 / elapsed + 1) / 16 : ns;
+}
+
 static void write_host_pair(struct ocl_device *device)
 {
     uint64_t best = ~0ull, time = 0, device_time = 0;
@@ -68,7 +78,8 @@ static void write_host_pair(struct ocl_device *device)
             device_time = now;
         }
     }
-    write_record(device, time, device_time, best, 0);
+    uint64_t rounded = device->clock.worst[device->clock.host_clock];
+    write_record(device, time, device_time, best + 2 * in_process_units(&device->clock, rounded), 0);
 }
 
 static bool write_timer_pair(struct ocl_device *device)
@@ -109,12 +120,27 @@ static void take_bounds(struct ocl_clock *clock, const struct ocl_command *comma
         clock->before = (struct ocl_bound){distance, rt_now(), end, 1};
 }
 
-/* Whether the command's times lie where this clock of the host puts them. */
-static bool fits_host(unsigned which, const struct ocl_command *command, uint64_t start, uint64_t end, uint64_t now_raw)
+/* By how much the command's times lie outside of what this clock of the host allows. */
+static uint64_t misfit(unsigned which, const struct ocl_command *command, uint64_t start, uint64_t end,
+                       uint64_t now_raw)
 {
     uint64_t under_way = now_raw - command->begin_raw, now = read_clock(host_clocks[which]);
     uint64_t slewed = which ? under_way / 1000 : 0; /* the others run up to 0.05 % faster or slower than the raw one */
-    return start + under_way + slewed + TOLERANCE_NS >= now && end <= now + TOLERANCE_NS;
+    uint64_t earliest = now - under_way - slewed, early = earliest > start ? earliest - start : 0;
+    uint64_t late = end > now ? end - now : 0;
+    return early > late ? early : late;
+}
+
+/* What was outside by no more than the tolerance goes into the error bound: some runtimes round their times. */
+static bool fits_host(struct ocl_clock *clock, unsigned which, const struct ocl_command *command, uint64_t start,
+                      uint64_t end, uint64_t now_raw)
+{
+    uint64_t outside = misfit(which, command, start, end, now_raw);
+    if (outside > TOLERANCE_NS)
+        return false;
+    if (outside > clock->worst[which])
+        clock->worst[which] = outside;
+    return true;
 }
 
 static void choose(struct ocl_device *device, const struct ocl_command *command, uint64_t start, uint64_t end,
@@ -125,7 +151,7 @@ static void choose(struct ocl_device *device, const struct ocl_command *command,
         return;
     uint32_t fitting = 0;
     for (unsigned i = 0; i < HOST_CLOCKS; i++)
-        fitting |= (uint32_t)fits_host(i, command, start, end, now_raw) << i;
+        fitting |= (uint32_t)fits_host(clock, i, command, start, end, now_raw) << i;
     clock->candidates = clock->fitted++ ? clock->candidates & fitting : fitting;
     if (clock->fitted < FITS_NEEDED)
         return;
@@ -145,7 +171,7 @@ static void check(struct ocl_device *device, const struct ocl_command *command, 
     struct ocl_clock *clock = &device->clock;
     bool fits = true;
     if (clock->mode == OCL_CLOCK_HOST) {
-        fits = fits_host(clock->host_clock, command, start, end, now_raw);
+        fits = fits_host(clock, clock->host_clock, command, start, end, now_raw);
     } else if (clock->mode == OCL_CLOCK_TIMER) {
         int64_t since = (int64_t)(command->begin_raw - clock->pair_raw);
         int64_t slack = 20000 + (since < 0 ? -since : since) / 1000;
@@ -180,6 +206,8 @@ void ocl_clock_note(struct ocl_device *device, const struct ocl_command *command
         return;
     if (!clock->number) {
         clock->number = ocl_clock_number(device);
+        clock->first_time = command->begin;
+        clock->first_raw = command->begin_raw;
         if (write_timer_pair(device))
             ocl_store(&clock->mode, (uint32_t)OCL_CLOCK_TIMER);
     }

@@ -19,8 +19,9 @@ uint64_t ocl_failed, ocl_untimed, ocl_no_room;
 
 static struct ocl_pool commands = {.item_bytes = sizeof(struct ocl_command)};
 static struct ocl_map events; /* to the correlation of the command, or of the call that will set a user event */
-static __thread struct rt_thread *entered
-    __attribute__((tls_model("initial-exec"))); /* whose guard a callback must open */
+/* Of this thread: the recorded call it is in. Calls from further down its stack are the runtime's own, but in
+ * callbacks. */
+static __thread struct ocl_outer outer __attribute__((tls_model("initial-exec")));
 
 /* Ours on the stack when it is taken: this one's caller, the wrapper, the entry. entry.c is compiled without jumps in
  * place of calls. */
@@ -31,12 +32,13 @@ static inline __attribute__((always_inline)) void begin(struct ocl_call *call, e
 {
     call->call = (rt_call){0, 0};
     call->correlation = 0;
-    if (!ocl_ready())
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (!ocl_ready() || frame < outer.frame)
         return;
     call->call = rt_enter(WIRE_LAYER_OPENCL);
     if (!call->call.thread)
         return;
-    entered = call->call.thread;
+    outer = (struct ocl_outer){call->call.thread, frame};
     call->correlation = rt_correlation();
     call->span.correlation = call->correlation;
     call->span.name = ocl_names[function];
@@ -56,14 +58,24 @@ __attribute__((noinline)) void ocl_begin(struct ocl_call *call, enum ocl_functio
 
 void ocl_end(struct ocl_call *call)
 {
+    if (!call->call.thread)
+        return;
     rt_leave_span(call->call, &call->span);
+    outer.frame = 0;
 }
 
-struct rt_thread *ocl_step_out(void)
+struct ocl_outer ocl_step_out(void)
 {
-    if (entered)
-        rt_cancel((rt_call){entered, 0}, WIRE_LAYER_OPENCL);
-    return entered;
+    struct ocl_outer left = outer;
+    if (left.frame)
+        rt_cancel((rt_call){left.thread, 0}, WIRE_LAYER_OPENCL);
+    outer.frame = 0;
+    return left;
+}
+
+void ocl_step_back(struct ocl_outer left)
+{
+    outer = left;
 }
 
 uint64_t ocl_event_id(cl_event event)

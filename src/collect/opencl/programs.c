@@ -159,9 +159,10 @@ static void build_notified(cl_program program, void *object)
     if (!ocl_change(&build->called, &during, 1u) && !ocl_load(&ocl_off))
         record_late(build, program);
     build_done(build);
-    ocl_step_out();
+    struct ocl_outer left = ocl_step_out();
     errno = saved_errno;
     notify(program, data);
+    ocl_step_back(left);
 }
 
 /* A box around the program's callback; NULL: it has none, or there is no room: it goes to the runtime as it is. */

@@ -71,8 +71,13 @@ struct ocl_call {
 /* The call's name and kind; nested calls and pauses give one that records nothing. */
 void ocl_begin(struct ocl_call *call, enum ocl_function function, unsigned span_kind, unsigned payload_kind);
 void ocl_end(struct ocl_call *call);
-/* Runs one of the program's callbacks: calls that it makes are the program's own, not nested in ours. */
-struct rt_thread *ocl_step_out(void);
+/* Around one of the program's callbacks: calls that it makes are the program's own, though the runtime may be in one already. */
+struct ocl_outer {
+    struct rt_thread *thread;
+    uintptr_t frame; /* 0 = in no recorded call */
+};
+struct ocl_outer ocl_step_out(void);
+void ocl_step_back(struct ocl_outer left);
 
 #define OCL_COMMAND_FIELDS 20
 
@@ -87,6 +92,8 @@ struct ocl_clock {
     uint32_t mode;        /* enum ocl_clock_mode */
     uint32_t host_clock;  /* OCL_CLOCK_HOST: which of the host's clocks the device's times are */
     uint32_t candidates;  /* host clocks that fitted so far, a bit each */
+    uint64_t worst[3];    /* by host clock: ns that a command lay outside of what it allows, the tolerance at most */
+    uint64_t first_time, first_raw; /* the same moment: process' clock, CLOCK_MONOTONIC_RAW */
     uint32_t fitted, misfits;
     uint32_t busy;        /* one thread at a time; the others leave it alone */
     uint32_t count;

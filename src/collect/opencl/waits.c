@@ -110,8 +110,9 @@ static void event_notified(cl_event event, cl_int status, void *object)
 {
     struct event_notice notice = *(struct event_notice *)object;
     ocl_pool_give(&notices, object);
-    ocl_step_out();
+    struct ocl_outer left = ocl_step_out();
     notice.notify(event, status, notice.data);
+    ocl_step_back(left);
 }
 
 cl_int ocl_clSetEventCallback(const struct ocl_api *api, cl_event event, cl_int type, ocl_event_notify notify,

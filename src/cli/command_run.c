@@ -19,6 +19,7 @@ struct run_values {
     struct recording_values recording;
     const char *backends;
     int ui;
+    bool call_tree, gpu_pc_sampling;
 };
 
 static const struct option_spec options[] = {
@@ -38,6 +39,15 @@ static const struct option_spec options[] = {
     OPTION_TOP,
     OPTION_FORMAT,
     RECORDING_OPTIONS,
+    {.long_name = "call-tree",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct run_values, call_tree),
+     .help = "with every call that a backend traces its call stack: who called MPI, OpenMP, CUDA or OpenCL; costs "
+             "microseconds a call [off]"},
+    {.long_name = "gpu-pc-sampling",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct run_values, gpu_pc_sampling),
+     .help = "cuda: sample where kernels are and what they wait for; needs the right to read the GPU's counters [off]"},
     OPTION_HELP,
     OPTION_END,
 };
@@ -161,6 +171,8 @@ static int run(const void *values, const struct invocation *invocation, struct e
     if (run_values->ui == 1)
         log_info(invocation->log, "this version has no terminal UI: the summary is printed instead");
     record.backends = run_values->backends;
+    record.call_tree = run_values->call_tree;
+    record.gpu_pc_sampling = run_values->gpu_pc_sampling;
     code = record_run(&record, invocation->target, &result, err);
     if (result.exec_errno) {
         code = cannot_run(invocation->target[0], result.exec_errno, err);

@@ -12,6 +12,7 @@
 #include "overhead.h"
 #include "record_loop.h"
 #include "record_timers.h"
+#include "wire/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -83,6 +84,7 @@ static int open_session(struct recorder *recorder, const char *command, struct e
         .parent = options->session_parent,
         .command = command,
         .buffer_limit_bytes = options->buffer_limit_bytes,
+        .flags = (options->call_tree ? WIRE_SESSION_CALL_TREE : 0) | (options->gpu_pc_sampling ? WIRE_SESSION_PC_SAMPLING : 0),
         .inactive = options->delay_ns > 0,
         .log = options->log,
     };
@@ -102,6 +104,8 @@ static void note_options(struct recorder *recorder)
     const struct record_options *options = recorder->options;
     if (options->frequency_hz)
         recording_put_metadata(&recorder->recording, "sampling.frequency_asked", "%u", options->frequency_hz);
+    if (options->call_tree)
+        recording_put_metadata(&recorder->recording, "call_tree", "yes");
     if (!options->launcher)
         return;
     recording_put_metadata(&recorder->recording, LAUNCHER_NAME_KEY, "%s", options->launcher->name);

@@ -20,7 +20,8 @@ struct record_options {
     unsigned frequency_hz;       /* 0 = no sampling */
     enum callgraph callgraph;
     size_t stack_copy_bytes;     /* CALLGRAPH_DWARF */
-    bool call_tree;
+    bool call_tree;              /* a stack with every call that backends trace */
+    bool gpu_pc_sampling;
     uint64_t buffer_limit_bytes; /* 0 = keep everything */
     uint64_t delay_ns, duration_ns; /* duration 0 = until the target ends */
     const char *session_parent;  /* --session-dir; NULL = $TMPDIR or /tmp */

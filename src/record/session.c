@@ -82,7 +82,7 @@ static void header_fill(const struct session_options *options, struct wire_sessi
         .sampling_period_ns = options->sampling_period_ns,
         .active = !options->inactive,
         .clock_choice = options->raw_clock,
-        .flags = options->no_shared_map ? WIRE_SESSION_NO_SHARED_MAP : 0,
+        .flags = options->flags | (options->no_shared_map ? WIRE_SESSION_NO_SHARED_MAP : 0),
     };
     snprintf(header->build_id, sizeof header->build_id, "%s", HP_VERSION);
     snprintf(header->command, sizeof header->command, "%s", options->command ? options->command : "");

@@ -21,6 +21,7 @@ struct session_options {
     uint32_t sampling;            /* enum wire_sampling: timers in the target */
     uint64_t sampling_period_ns;
     uint32_t sampling_stack_bytes;
+    uint32_t flags;               /* enum wire_session_flags */
     bool inactive;                /* start with recording off (--delay): session_set_active(session, true) later */
     bool raw_clock;               /* never ticks (tests) */
     bool no_shared_map;           /* targets write by pwrite (tests) */

@@ -457,6 +457,94 @@ static int case_strings(char **arguments)
     return 0;
 }
 
+__attribute__((noinline)) static uint32_t deep(unsigned depth)
+{
+    uint32_t number = depth > 1 ? deep(depth - 1) : test_stack();
+    __asm__ volatile("" ::: "memory"); /* or the call would become a jump */
+    return number;
+}
+
+static void *thread_deep(void *argument)
+{
+    for (unsigned round = 0; round < 200; round++)
+        deep((unsigned)(uintptr_t)argument);
+    return NULL;
+}
+
+/* stacks DEPTH: the same stack has the same number, in a child of fork it is taken anew, threads may all take some. */
+static int case_stacks(char **arguments)
+{
+    unsigned depth = (unsigned)strtoul(arguments[0], NULL, 10);
+    uint32_t number = 0;
+    for (int i = 0; i < 10; i++) {
+        uint32_t again = deep(depth);
+        errno = 0;
+        check(i == 0 || again == number, "a stack's number");
+        number = again;
+    }
+    check(depth >= 128 || deep(depth + 1) != number || number == 0, "another stack's number");
+    pthread_t threads[4];
+    for (unsigned i = 0; i < 4; i++)
+        check(pthread_create(&threads[i], NULL, thread_deep, (void *)(uintptr_t)(i + 2)) == 0, "thread");
+    for (unsigned i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        deep(3);
+        _exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+static void on_stack_signal(int number)
+{
+    (void)number;
+    deep(2);
+}
+
+/* A handler that comes while a stack is being taken takes none. */
+static int case_stack_signals(char **arguments)
+{
+    (void)arguments;
+    struct sigaction action = {.sa_handler = on_stack_signal};
+    sigaction(SIGALRM, &action, NULL);
+    struct itimerval often = {{0, 200}, {0, 200}};
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 20000; i++)
+        deep(20);
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    return 0;
+}
+
+static int case_device(char **arguments)
+{
+    test_device(strtoull(arguments[0], NULL, 10));
+    return 0;
+}
+
+static int case_object(char **arguments)
+{
+    check(test_object(strtoull(arguments[0], NULL, 10), 0xa5) == 1, "an object's number");
+    check(test_object(0, 1) == 0, "an object of nothing");
+    check(test_object(1, 2) == 2, "another object's number");
+    return 0;
+}
+
+/* code LIBRARY: an address in each of: the program, a library loaded later, another one where that was; nothing at all. */
+static int case_code(char **arguments)
+{
+    test_code((const void *)(uintptr_t)&case_code);
+    void *library = dlopen(arguments[0], RTLD_NOW);
+    check(library != NULL, "dlopen");
+    for (int i = 0; i < 1000; i++) {
+        test_code(dlsym(library, "hprofiler_test_code"));
+        test_code((const void *)16);
+    }
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(char **arguments);
@@ -468,6 +556,7 @@ static const struct {
     {"errno", case_errno}, {"close_all", case_close_all}, {"chroot", case_chroot}, {"setuid", case_setuid},
     {"seccomp", case_seccomp}, {"limit", case_limit}, {"spin", case_spin}, {"spin_threads", case_spin_threads},
     {"dlclose", case_dlclose}, {"strings", case_strings},
+    {"stacks", case_stacks}, {"stack_signals", case_stack_signals}, {"device", case_device}, {"object", case_object}, {"code", case_code},
 };
 
 int main(int argc, char **argv)

@@ -21,7 +21,7 @@ struct options {
     struct session_options session;
     const char *announce;   /* file that gets the session directory's name before the command starts */
     bool keep, leave;       /* leave: exit without finishing, as if killed */
-    bool no_preload;
+    bool no_preload, symbols;
     const char *library_directory;
     char *const *command;
 };
@@ -43,8 +43,9 @@ static const struct log to_stderr = {log_line, NULL};
 /* What one track holds of one name: numbers in the payload should come in order, without gap. */
 struct tally {
     string_id name;
-    uint64_t count, least, greatest, sum, valued;
+    uint64_t count, least, greatest, sum, valued, stacks;
     int64_t begin_ns, end_ns;
+    stack_id stack; /* of the last span that had one */
 };
 
 static struct tally *tally_of(struct tally **tallies, size_t *count, string_id name)
@@ -56,7 +57,7 @@ static struct tally *tally_of(struct tally **tallies, size_t *count, string_id n
     if (!grown)
         die("memory", NULL);
     *tallies = grown;
-    grown[*count] = (struct tally){.name = name, .least = UINT64_MAX, .begin_ns = INT64_MAX, .end_ns = INT64_MIN};
+    grown[*count] = (struct tally){.name = name, .least = UINT64_MAX, .begin_ns = INT64_MAX, .end_ns = INT64_MIN, .stack = STACK_NONE};
     return &grown[(*count)++];
 }
 
@@ -66,6 +67,10 @@ static void tally_span(struct tally *tally, const struct span_block *block, uint
     tally->count++;
     tally->begin_ns = block->begin_ns[row] < tally->begin_ns ? block->begin_ns[row] : tally->begin_ns;
     tally->end_ns = block->end_ns[row] > tally->end_ns ? block->end_ns[row] : tally->end_ns;
+    if (block->stack && !stack_id_is(block->stack[row], STACK_NONE)) {
+        tally->stacks++;
+        tally->stack = block->stack[row];
+    }
     if (span_payload(block, row, &payload) != 0 || payload.kind != PAYLOAD_TEST || !(payload.present & 1))
         return;
     uint64_t value = payload.fields[0].u64;
@@ -82,6 +87,20 @@ static void put_text(struct text *out, const char *text)
     text_add_char(out, '"');
 }
 
+/* Innermost first. */
+static void put_stack(struct text *out, const struct trace *trace, stack_id stack)
+{
+    uint32_t count;
+    const struct stack_node *nodes = trace_stacks(trace, &count);
+    const struct trace_frame *frames = trace_frames(trace, &count);
+    text_add_string(out, "[");
+    for (bool first = true; !stack_id_is(stack, STACK_NONE); stack = nodes[stack.index].parent, first = false) {
+        text_add_string(out, first ? "" : ",");
+        put_text(out, trace_text(trace, frames[nodes[stack.index].frame.index].function));
+    }
+    text_add_string(out, "]");
+}
+
 static void put_tallies(struct text *out, const struct trace *trace, const struct tally *tallies, size_t count)
 {
     text_add_string(out, "{");
@@ -89,9 +108,11 @@ static void put_tallies(struct text *out, const struct trace *trace, const struc
         const struct tally *t = &tallies[i];
         text_add_string(out, i ? "," : "");
         put_text(out, trace_text(trace, t->name));
-        text_addf(out, ":{\"count\":%llu,\"valued\":%llu,\"least\":%llu,\"greatest\":%llu,\"sum\":%llu,\"begin_ns\":%lld,\"end_ns\":%lld}",
-                  (unsigned long long)t->count, (unsigned long long)t->valued, (unsigned long long)t->least,
-                  (unsigned long long)t->greatest, (unsigned long long)t->sum, (long long)t->begin_ns, (long long)t->end_ns);
+        text_addf(out, ":{\"count\":%llu,\"valued\":%llu,\"least\":%llu,\"greatest\":%llu,\"sum\":%llu,\"stacks\":%llu,\"begin_ns\":%lld,\"end_ns\":%lld,\"stack\":",
+                  (unsigned long long)t->count, (unsigned long long)t->valued, (unsigned long long)t->least, (unsigned long long)t->greatest,
+                  (unsigned long long)t->sum, (unsigned long long)t->stacks, (long long)t->begin_ns, (long long)t->end_ns);
+        put_stack(out, trace, t->stack);
+        text_add_string(out, "}");
     }
     text_add_string(out, "}");
 }
@@ -112,8 +133,8 @@ static void put_tracks(struct text *out, const struct trace *trace)
                 tally_span(tally_of(&tallies, &tally_count, block.name[row]), &block, row);
             trace_spans_put(trace, &block);
         }
-        text_addf(out, "%s{\"kind\":\"%s\",\"tid\":%d,\"process\":%u,\"start_ns\":%lld,\"end_ns\":%lld,\"name\":", track ? "," : "",
-                  track_kind_name(tracks[track].kind), tracks[track].tid, tracks[track].process.index,
+        text_addf(out, "%s{\"kind\":\"%s\",\"tid\":%d,\"device\":%d,\"stream\":%d,\"process\":%u,\"start_ns\":%lld,\"end_ns\":%lld,\"name\":", track ? "," : "",
+                  track_kind_name(tracks[track].kind), tracks[track].tid, tracks[track].device, tracks[track].stream, tracks[track].process.index,
                   (long long)tracks[track].start_ns, (long long)tracks[track].end_ns);
         put_text(out, trace_text(trace, tracks[track].name));
         text_add_string(out, ",\"spans\":");
@@ -157,6 +178,20 @@ static void put_ledger(struct text *out, const struct trace *trace)
     text_add_string(out, "]");
 }
 
+static void put_metadata(struct text *out, const struct trace *trace)
+{
+    text_add_string(out, "\"metadata\":{");
+    for (uint32_t i = 0; i < trace_metadata_count(trace); i++) {
+        const char *key, *value;
+        trace_metadata_at(trace, i, &key, &value);
+        text_add_string(out, i ? "," : "");
+        put_text(out, key);
+        text_add_string(out, ":");
+        put_text(out, value);
+    }
+    text_add_string(out, "}");
+}
+
 static int64_t sample_weight(const struct trace *trace)
 {
     int64_t weight = 0;
@@ -187,15 +222,17 @@ static void print_trace(const struct trace *trace, const char *directory, int st
     put_tracks(&out, trace);
     text_add_string(&out, ",");
     put_ledger(&out, trace);
+    text_add_string(&out, ",");
+    put_metadata(&out, trace);
     text_add_string(&out, "}\n");
     fputs(out.data, stdout);
     text_finish(&out);
 }
 
-static int merge(const char *directory, bool keep, int status)
+static int merge(const char *directory, bool keep, bool symbols, int status)
 {
     struct error err = ERROR_INIT;
-    const struct merge_options options = {.keep_session = keep, .no_symbols = true, .log = &to_stderr};
+    const struct merge_options options = {.keep_session = keep, .no_symbols = !symbols, .log = &to_stderr};
     CLEANUP(trace_unrefp) struct trace *trace = NULL;
     if (session_merge(directory, &options, &trace, &err) < 0)
         die("merge", &err);
@@ -244,7 +281,7 @@ static int run(const struct options *options)
     snprintf(directory, sizeof directory, "%s", session_directory(session));
     session_environment_free(environment);
     session_destroy(session);
-    return merge(directory, options->keep, status);
+    return merge(directory, options->keep, options->symbols, status);
 }
 
 static int list(const char *parent)
@@ -277,6 +314,10 @@ static void parse(int argc, char **argv, struct options *options)
             session->no_drain = true;
         else if (strcmp(name, "--inactive") == 0)
             session->inactive = true;
+        else if (strcmp(name, "--call-tree") == 0)
+            session->flags |= WIRE_SESSION_CALL_TREE;
+        else if (strcmp(name, "--symbols") == 0)
+            options->symbols = true;
         else if (strcmp(name, "--keep") == 0)
             options->keep = true;
         else if (strcmp(name, "--leave") == 0)
@@ -305,7 +346,7 @@ static void parse(int argc, char **argv, struct options *options)
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "merge") == 0)
-        return merge(argv[2], true, 0);
+        return merge(argv[2], true, false, 0);
     if (argc == 3 && strcmp(argv[1], "list") == 0)
         return list(argv[2]);
     if (argc < 3 || strcmp(argv[1], "run") != 0) {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static void json_optional(struct json *json, const char *key, struct optional_i64 value)
+void json_optional(struct json *json, const char *key, struct optional_i64 value)
 {
     if (value.known)
         json_i64(json, key, value.value);
@@ -166,6 +166,7 @@ static void print_json(const struct summary *summary, size_t count, struct text 
     json_functions(&json, summary, count);
     json_modules_and_threads(&json, summary);
     json_processes(&json, summary);
+    json_summary_mpi(&json, summary);
     json_ledger(&json, summary);
     json_close(&json, '}');
 }

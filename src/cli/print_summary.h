@@ -6,6 +6,7 @@
 #include "command.h"
 #include "trace/filter.h"
 #include "trace/trace.h"
+#include "view/summary.h"
 
 /* --top was not given: 15 in text, all in json and csv. */
 #define SUMMARY_TOP_DEFAULT UINT64_MAX
@@ -16,5 +17,9 @@ struct summary_options {
 };
 int print_summary(struct trace *trace, const struct summary_options *options, const struct invocation *invocation,
                   struct error *err);
+
+/* Parts of its JSON. */
+void json_optional(struct json *json, const char *key, struct optional_i64 value);
+void json_summary_mpi(struct json *json, const struct summary *summary);
 
 #endif

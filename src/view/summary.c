@@ -349,6 +349,8 @@ static int build_all(struct summary_build *build)
         result = summary_add_spans(build);
     if (result == 0)
         result = add_processes(build);
+    if (result == 0)
+        result = summary_add_mpi(build);
     if (result < 0)
         return result;
     summary->ledger = trace_ledger(build->trace, &summary->ledger_count);
@@ -398,6 +400,7 @@ void summary_destroy(struct summary *summary)
     if (!summary)
         return;
     trace_unref(summary->trace);
+    summary_destroy_mpi(summary->mpi);
     free(summary->functions);
     free(summary->callers);
     free(summary->modules);

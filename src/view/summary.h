@@ -68,6 +68,33 @@ struct summary_process {
     bool attached;
 };
 
+/* What the threads of one rank did in MPI. */
+struct summary_mpi_rank {
+    int32_t rank, pid;
+    uint64_t calls;
+    int64_t mpi_ns, send_ns, receive_ns, wait_ns, collective_ns, init_ns, other_ns; /* mpi_ns: all of them together */
+    uint64_t messages_sent, messages_received, bytes_sent, bytes_received;          /* point to point */
+    uint64_t collective_bytes_sent, collective_bytes_received;
+    struct optional_i64 life_ns;
+};
+
+struct summary_mpi_comm {
+    uint64_t comm; /* identity, as payloads have it */
+    char name[64]; /* "" = none */
+    struct optional_i64 size;
+    uint64_t calls, messages, bytes; /* messages, bytes: sent on it, collectives' included */
+    int64_t time_ns;
+};
+
+struct summary_mpi {
+    const char *library; /* "" = not known */
+    struct optional_i64 world_size;
+    struct summary_mpi_rank *ranks; /* by rank */
+    size_t rank_count;
+    struct summary_mpi_comm *comms; /* by time */
+    size_t comm_count;
+};
+
 struct summary {
     struct trace *trace; /* texts point into it */
     int64_t duration_ns; /* of everything that is in the trace */
@@ -86,6 +113,7 @@ struct summary {
     size_t process_count;
     const struct ledger_entry *ledger;
     uint32_t ledger_count;
+    struct summary_mpi *mpi; /* NULL = no call of MPI is in the trace */
 
     /* Of samples of CPU time: */
     uint64_t samples, samples_kernel, samples_truncated, samples_without_stack;

@@ -67,6 +67,8 @@ static inline int64_t time_between(int64_t begin_ns, int64_t end_ns)
 int summary_add_samples(struct summary_build *build);
 int summary_add_spans(struct summary_build *build);
 int summary_add_callers(struct summary_build *build);
+int summary_add_mpi(struct summary_build *build);
+void summary_destroy_mpi(struct summary_mpi *mpi);
 
 /* -ENOMEM without an error text. Of the `count` functions in build->walk the `starts` outermost start the thread. */
 int summary_count_call(struct summary_build *build, const struct sample_aggregate *row, size_t count, size_t starts);

@@ -16,7 +16,6 @@
 #define CALLERS_OF_ONE 3
 #define NAME_CELLS 120 /* of a line, in a pipe too */
 #define BAR_CELLS 10
-#define INDENT 2
 
 static void cell_duration(struct table *table, int64_t value_ns)
 {
@@ -24,7 +23,7 @@ static void cell_duration(struct table *table, int64_t value_ns)
     table_cell(table, format_duration(text, sizeof text, value_ns));
 }
 
-static void cell_percent(struct table *table, double part, double whole)
+void draw_cell_percent(struct table *table, double part, double whole)
 {
     char text[32];
     table_cell(table, format_percent(text, sizeof text, part, whole));
@@ -36,13 +35,13 @@ static void cell_bar(struct table *table, const struct drawing *drawing, double 
     table_cell_styled(table, STYLE_ACCENT, format_bar(text, sizeof text, part, whole, BAR_CELLS, drawing->look->utf8));
 }
 
-static void cell_count(struct table *table, uint64_t count)
+void draw_cell_count(struct table *table, uint64_t count)
 {
     char text[32];
     table_cell(table, format_count(text, sizeof text, count));
 }
 
-static struct table *new_table(struct drawing *drawing, const struct table_column *columns, size_t count)
+struct table *draw_new_table(struct drawing *drawing, const struct table_column *columns, size_t count)
 {
     struct table *table = NULL;
     if (table_create(columns, count, &table) < 0)
@@ -50,7 +49,7 @@ static struct table *new_table(struct drawing *drawing, const struct table_colum
     return table;
 }
 
-static void draw_rest(struct drawing *drawing, size_t shown, size_t count, const char *what, double percent)
+void draw_rest(struct drawing *drawing, size_t shown, size_t count, const char *what, double percent)
 {
     if (shown >= count)
         return;
@@ -60,8 +59,7 @@ static void draw_rest(struct drawing *drawing, size_t shown, size_t count, const
     text_add_char(drawing->out, '\n');
 }
 
-/* Says the unit that the table's times are in, picked for its largest. */
-static void table_heading(struct drawing *drawing, const char *title, int64_t largest_ns, const char *explanation)
+void draw_table_heading(struct drawing *drawing, const char *title, int64_t largest_ns, const char *explanation)
 {
     char text[128];
     drawing->unit = time_unit_for(largest_ns);
@@ -69,7 +67,7 @@ static void table_heading(struct drawing *drawing, const char *title, int64_t la
     draw_heading(drawing, title, text);
 }
 
-static void cell_time(struct table *table, const struct drawing *drawing, int64_t value_ns)
+void draw_cell_time(struct table *table, const struct drawing *drawing, int64_t value_ns)
 {
     char text[32];
     table_cell(table, format_in_unit(text, sizeof text, value_ns, drawing->unit));
@@ -78,7 +76,7 @@ static void cell_time(struct table *table, const struct drawing *drawing, int64_
 static void cell_optional(struct table *table, const struct drawing *drawing, struct optional_i64 value)
 {
     if (value.known)
-        cell_time(table, drawing, value.value);
+        draw_cell_time(table, drawing, value.value);
     else
         table_cell(table, "");
 }
@@ -103,7 +101,7 @@ static void cell_name(struct table *table, const struct drawing *drawing, const 
     text_finish(&whole);
 }
 
-static size_t limit(const struct drawing *drawing, size_t count, size_t maximum)
+size_t draw_limit(const struct drawing *drawing, size_t count, size_t maximum)
 {
     return drawing->top && count > maximum ? maximum : count;
 }
@@ -120,12 +118,12 @@ static void add_function_row(struct drawing *drawing, struct table *table, const
 {
     double whole = (double)drawing->summary->sampled_ns;
     table_row(table);
-    cell_time(table, drawing, function->self_ns);
-    cell_percent(table, (double)function->self_ns, whole);
+    draw_cell_time(table, drawing, function->self_ns);
+    draw_cell_percent(table, (double)function->self_ns, whole);
     cell_bar(table, drawing, (double)function->self_ns, whole);
     if (has_stacks(drawing->summary)) {
-        cell_time(table, drawing, function->total_ns);
-        cell_percent(table, (double)function->total_ns, whole);
+        draw_cell_time(table, drawing, function->total_ns);
+        draw_cell_percent(table, (double)function->total_ns, whole);
     } else {
         table_cell(table, "");
         table_cell(table, "");
@@ -164,19 +162,19 @@ static void draw_functions(struct drawing *drawing)
         count++; /* those without any are in the table of callers */
     if (!count)
         return;
-    size_t shown = limit(drawing, count, (size_t)drawing->top);
+    size_t shown = draw_limit(drawing, count, (size_t)drawing->top);
     drawing->unit = time_unit_for(summary->functions[0].self_ns);
-    CLEANUP(table_destroyp) struct table *table = new_table(drawing, stacks ? with_stacks : without, 7);
+    CLEANUP(table_destroyp) struct table *table = draw_new_table(drawing, stacks ? with_stacks : without, 7);
     for (size_t i = 0; table && i < shown; i++)
         add_function_row(drawing, table, &summary->functions[i]);
     for (size_t i = shown; i < count; i++)
         rest += summary->functions[i].percent;
     if (!table)
         return;
-    bool total = stacks && table_shows(table, drawing->look, INDENT, TOTAL_COLUMN);
-    table_heading(drawing, "Functions", summary->functions[0].self_ns,
+    bool total = stacks && table_shows(table, drawing->look, DRAW_INDENT, TOTAL_COLUMN);
+    draw_table_heading(drawing, "Functions", summary->functions[0].self_ns,
                   total ? "by self time; total: with what they call" : "by self time");
-    table_draw(table, drawing->look, INDENT, drawing->out);
+    table_draw(table, drawing->look, DRAW_INDENT, drawing->out);
     draw_rest(drawing, shown, count, "functions (--top 0 shows all)", rest);
 }
 
@@ -194,8 +192,8 @@ static void add_caller_rows(struct drawing *drawing, struct table *table, const 
     for (size_t i = 0; i < function->caller_count && i < CALLERS_OF_ONE; i++) {
         const struct summary_caller *caller = &function->callers[i];
         table_row(table);
-        cell_time(table, drawing, caller->self_ns);
-        cell_percent(table, (double)caller->self_ns, (double)function->self_ns);
+        draw_cell_time(table, drawing, caller->self_ns);
+        draw_cell_percent(table, (double)caller->self_ns, (double)function->self_ns);
         cell_name(table, drawing, function->name, NAME_CELLS / 2);
         cell_name(table, drawing, caller->name, NAME_CELLS / 2);
     }
@@ -211,16 +209,16 @@ static void draw_callers_of_hottest(struct drawing *drawing)
         {"called by", ALIGN_LEFT, SHRINK_MIDDLE, 12},
     };
     const struct summary *summary = drawing->summary;
-    size_t count = limit(drawing, summary->group_count[SUMMARY_SAMPLES], CALLEES_SHOWN);
+    size_t count = draw_limit(drawing, summary->group_count[SUMMARY_SAMPLES], CALLEES_SHOWN);
     if (!has_stacks(summary) || !count || !summary->functions[0].self_ns)
         return;
-    table_heading(drawing, "Callers of the hottest functions", summary->functions[0].self_ns, "% of the function's self time");
-    CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 4);
+    draw_table_heading(drawing, "Callers of the hottest functions", summary->functions[0].self_ns, "% of the function's self time");
+    CLEANUP(table_destroyp) struct table *table = draw_new_table(drawing, columns, 4);
     for (size_t i = 0; table && i < count; i++)
         if (summary->functions[i].self_ns > summary->sampled_ns / 100)
             add_caller_rows(drawing, table, &summary->functions[i]);
     if (table)
-        table_draw(table, drawing->look, INDENT, drawing->out);
+        table_draw(table, drawing->look, DRAW_INDENT, drawing->out);
 }
 
 /* What runs before a thread's own function answers nothing (it may be called elsewhere too: clone3 by who starts threads). An interrupt on top of a busy function makes no caller of it:
@@ -256,19 +254,19 @@ static void draw_callers(struct drawing *drawing)
     if (!count)
         return;
     qsort(callers, count, sizeof *callers, by_total);
-    size_t shown = limit(drawing, count, CALLERS_SHOWN);
-    table_heading(drawing, "Callers", callers[0]->total_ns, "by total time, with what they call");
-    CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 5);
+    size_t shown = draw_limit(drawing, count, CALLERS_SHOWN);
+    draw_table_heading(drawing, "Callers", callers[0]->total_ns, "by total time, with what they call");
+    CLEANUP(table_destroyp) struct table *table = draw_new_table(drawing, columns, 5);
     for (size_t i = 0; table && i < shown; i++) {
         table_row(table);
-        cell_time(table, drawing, callers[i]->total_ns);
-        cell_percent(table, (double)callers[i]->total_ns, (double)summary->sampled_ns);
+        draw_cell_time(table, drawing, callers[i]->total_ns);
+        draw_cell_percent(table, (double)callers[i]->total_ns, (double)summary->sampled_ns);
         cell_bar(table, drawing, (double)callers[i]->total_ns, (double)summary->sampled_ns);
         cell_module(table, callers[i]->module);
         cell_name(table, drawing, callers[i]->name, NAME_CELLS);
     }
     if (table)
-        table_draw(table, drawing->look, INDENT, drawing->out);
+        table_draw(table, drawing->look, DRAW_INDENT, drawing->out);
     draw_rest(drawing, shown, count, "callers", -1);
 }
 
@@ -285,20 +283,20 @@ static void draw_spans(struct drawing *drawing)
     size_t first = summary->group_count[SUMMARY_SAMPLES], count = summary->group_count[SUMMARY_SPANS];
     if (summary->filtered) /* who asks for kind=blocked wants to see it */
         count += summary->group_count[SUMMARY_OFF_CPU];
-    size_t shown = limit(drawing, count, (size_t)drawing->top);
+    size_t shown = draw_limit(drawing, count, (size_t)drawing->top);
     double rest = 0;
     if (!count)
         return;
-    table_heading(drawing, "Spans", summary->functions[first].self_ns,
+    draw_table_heading(drawing, "Spans", summary->functions[first].self_ns,
                   "by self time: without what they contain on their lane");
-    CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 9);
+    CLEANUP(table_destroyp) struct table *table = draw_new_table(drawing, columns, 9);
     for (size_t i = 0; table && i < shown; i++) {
         const struct summary_function *function = &summary->functions[first + i];
         table_row(table);
-        cell_time(table, drawing, function->self_ns);
-        cell_percent(table, function->percent, 100);
-        cell_time(table, drawing, function->total_ns);
-        cell_count(table, function->count);
+        draw_cell_time(table, drawing, function->self_ns);
+        draw_cell_percent(table, function->percent, 100);
+        draw_cell_time(table, drawing, function->total_ns);
+        draw_cell_count(table, function->count);
         cell_duration(table, function->count ? function->total_ns / (int64_t)function->count : 0);
         cell_duration(table, function->min_ns);
         cell_duration(table, function->max_ns);
@@ -308,7 +306,7 @@ static void draw_spans(struct drawing *drawing)
     for (size_t i = first + shown; i < first + count; i++)
         rest += summary->functions[i].percent;
     if (table)
-        table_draw(table, drawing->look, INDENT, drawing->out);
+        table_draw(table, drawing->look, DRAW_INDENT, drawing->out);
     draw_rest(drawing, shown, count, "names (--top 0 shows all)", rest);
 }
 
@@ -319,24 +317,24 @@ static void draw_modules(struct drawing *drawing)
                                                   {"", ALIGN_LEFT, SHRINK_DROP_FIRST, 0},
                                                   {"module", ALIGN_LEFT, SHRINK_MIDDLE, 24}};
     const struct summary *summary = drawing->summary;
-    size_t shown = limit(drawing, summary->module_count, MODULES_SHOWN);
+    size_t shown = draw_limit(drawing, summary->module_count, MODULES_SHOWN);
     double rest_ns = 0, whole = (double)summary->sampled_ns;
     if (!summary->module_count)
         return;
-    table_heading(drawing, "Modules", summary->modules[0].self_ns, "");
-    CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 4);
+    draw_table_heading(drawing, "Modules", summary->modules[0].self_ns, "");
+    CLEANUP(table_destroyp) struct table *table = draw_new_table(drawing, columns, 4);
     for (size_t i = 0; table && i < shown; i++) {
         const struct summary_module *module = &summary->modules[i];
         table_row(table);
-        cell_time(table, drawing, module->self_ns);
-        cell_percent(table, (double)module->self_ns, whole);
+        draw_cell_time(table, drawing, module->self_ns);
+        draw_cell_percent(table, (double)module->self_ns, whole);
         cell_bar(table, drawing, (double)module->self_ns, whole);
         table_cell(table, *module->name ? module->name : "[unknown]");
     }
     for (size_t i = shown; i < summary->module_count; i++)
         rest_ns += (double)summary->modules[i].self_ns;
     if (table)
-        table_draw(table, drawing->look, INDENT, drawing->out);
+        table_draw(table, drawing->look, DRAW_INDENT, drawing->out);
     draw_rest(drawing, shown, summary->module_count, "modules", whole > 0 ? 100 * rest_ns / whole : -1);
 }
 
@@ -362,22 +360,22 @@ static void draw_threads(struct drawing *drawing)
         {"process", ALIGN_LEFT, SHRINK_DROP, 0},
     };
     const struct summary *summary = drawing->summary;
-    size_t shown = limit(drawing, summary->thread_count, THREADS_SHOWN);
+    size_t shown = draw_limit(drawing, summary->thread_count, THREADS_SHOWN);
     double rest_ns = 0, whole = (double)summary->sampled_ns;
     if (!summary->thread_count)
         return;
-    table_heading(drawing, "Threads", largest_thread_time(summary), "");
-    CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 9);
+    draw_table_heading(drawing, "Threads", largest_thread_time(summary), "");
+    CLEANUP(table_destroyp) struct table *table = draw_new_table(drawing, columns, 9);
     for (size_t i = 0; table && i < shown; i++) {
         const struct summary_thread *thread = &summary->threads[i];
         char id[48];
         table_row(table);
-        cell_time(table, drawing, thread->cpu_ns);
-        cell_percent(table, (double)thread->cpu_ns, whole);
+        draw_cell_time(table, drawing, thread->cpu_ns);
+        draw_cell_percent(table, (double)thread->cpu_ns, whole);
         cell_optional(table, drawing, thread->blocked_ns);
         cell_optional(table, drawing, thread->preempted_ns);
         cell_optional(table, drawing, thread->life_ns);
-        cell_count(table, thread->samples);
+        draw_cell_count(table, thread->samples);
         table_cell(table, *thread->name ? thread->name : "?");
         snprintf(id, sizeof id, "%d", thread->tid);
         table_cell(table, id);
@@ -390,7 +388,7 @@ static void draw_threads(struct drawing *drawing)
     for (size_t i = shown; i < summary->thread_count; i++)
         rest_ns += (double)summary->threads[i].cpu_ns;
     if (table)
-        table_draw(table, drawing->look, INDENT, drawing->out);
+        table_draw(table, drawing->look, DRAW_INDENT, drawing->out);
     draw_rest(drawing, shown, summary->thread_count, "threads", whole > 0 ? 100 * rest_ns / whole : -1);
 }
 
@@ -445,25 +443,25 @@ static void draw_processes(struct drawing *drawing)
         {"note", ALIGN_LEFT, SHRINK_END, 20},
     };
     const struct summary *summary = drawing->summary;
-    size_t shown = limit(drawing, summary->process_count, THREADS_SHOWN);
+    size_t shown = draw_limit(drawing, summary->process_count, THREADS_SHOWN);
     if (summary->process_count < 2 && !(summary->process_count && *summary->processes[0].reason))
         return;
-    table_heading(drawing, "Processes", summary->duration_ns, "an exec begins a new one");
-    CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 7);
+    draw_table_heading(drawing, "Processes", summary->duration_ns, "an exec begins a new one");
+    CLEANUP(table_destroyp) struct table *table = draw_new_table(drawing, columns, 7);
     const struct summary_process **picked = pick_processes(summary, shown);
     for (size_t i = 0; table && picked && i < shown; i++) {
         const struct summary_process *process = picked[i];
         table_row(table);
-        cell_time(table, drawing, process->cpu_ns);
-        cell_percent(table, (double)process->cpu_ns, (double)summary->sampled_ns);
-        cell_time(table, drawing, process->start_ns);
+        draw_cell_time(table, drawing, process->cpu_ns);
+        draw_cell_percent(table, (double)process->cpu_ns, (double)summary->sampled_ns);
+        draw_cell_time(table, drawing, process->start_ns);
         table_cellf(table, "%d", process->pid);
         cell_end(table, process);
         table_cell(table, process->command);
         table_cell_styled(table, STYLE_WARN, process->reason);
     }
     if (table)
-        table_draw(table, drawing->look, INDENT, drawing->out);
+        table_draw(table, drawing->look, DRAW_INDENT, drawing->out);
     free(picked);
     draw_rest(drawing, shown, summary->process_count, "processes", -1);
 }
@@ -479,19 +477,19 @@ static void draw_ledger(struct drawing *drawing)
     if (!summary->ledger_count)
         return;
     draw_heading(drawing, "Ledger", "what was seen, kept and lost");
-    CLEANUP(table_destroyp) struct table *table = new_table(drawing, columns, 5);
+    CLEANUP(table_destroyp) struct table *table = draw_new_table(drawing, columns, 5);
     for (uint32_t i = 0; table && i < summary->ledger_count; i++) {
         const struct ledger_entry *entry = &summary->ledger[i];
         char lost[32];
         table_row(table);
-        cell_count(table, entry->seen);
-        cell_count(table, entry->recorded);
+        draw_cell_count(table, entry->seen);
+        draw_cell_count(table, entry->recorded);
         table_cell_styled(table, entry->lost ? STYLE_WARN : STYLE_PLAIN, format_count(lost, sizeof lost, entry->lost));
         table_cell(table, trace_text(summary->trace, entry->source));
         table_cell_styled(table, STYLE_DIM, trace_text(summary->trace, entry->reason));
     }
     if (table)
-        table_draw(table, drawing->look, INDENT, drawing->out);
+        table_draw(table, drawing->look, DRAW_INDENT, drawing->out);
 }
 
 void draw_tables(struct drawing *drawing)
@@ -500,6 +498,7 @@ void draw_tables(struct drawing *drawing)
     draw_callers_of_hottest(drawing);
     draw_callers(drawing);
     draw_spans(drawing);
+    draw_mpi(drawing);
     draw_modules(drawing);
     draw_threads(drawing);
     draw_processes(drawing);

@@ -14,6 +14,7 @@
 
 #define LINE_MAX_BYTES 1024
 #define PARAMETERS_MAX 24
+#define LINES_MAX 6
 
 struct parameter {
     char role[24], name[32];
@@ -25,7 +26,7 @@ struct call {
 };
 struct family {
     char name[32];
-    char before[4][256], after[4][256];
+    char before[LINES_MAX][256], after[LINES_MAX][256];
     unsigned before_count, after_count;
 };
 
@@ -45,12 +46,19 @@ static const struct {
     {"ints", "int ", "[]"},
     {"cints", "const int ", "[]"},
     {"flag", "int *", ""},
+    {"index", "int *", ""},
+    {"indices", "int ", "[]"},
+    {"errcodes", "int ", "[]"},
+    {"logical", "int ", ""},
+    {"clogicals", "const int ", "[]"},
+    {"weights", "const int ", "[]"},
     {"argc", "int *", ""},
     {"argv", "char ***", ""},
     {"string", "const char *", ""},
     {"cstring", "char *", ""},
     {"strings", "char *", "[]"},
     {"stringss", "char **", "[]"},
+    {"pbuf", "void *", ""},
     {"rank", "int ", ""},
     {"tag", "int ", ""},
     {"aint", "MPI_Aint ", ""},
@@ -168,7 +176,7 @@ static void parse_family(char *line)
     if (!family || (!before && strncmp(at, "after ", 6) != 0))
         fail("expected `before` or `after`", line);
     unsigned *count = before ? &family->before_count : &family->after_count;
-    if (*count == 4)
+    if (*count == LINES_MAX)
         fail("too many lines in a family", family->name);
     at = skip_blanks(at + (before ? 7 : 6));
     if (strlen(at) >= sizeof(family->before[0]))

@@ -91,6 +91,14 @@ static bool insert(uint64_t handle, struct mpi_comm *comm)
     return room;
 }
 
+/* A communicator that is known already gets its handle. */
+void mpi_comm_insert(uint64_t handle, struct mpi_comm *comm)
+{
+    comm->handle = handle;
+    if (insert(handle, comm) && comm != &mpi_world)
+        __atomic_add_fetch(&comm->references, 1, __ATOMIC_RELAXED);
+}
+
 static void ranks_release(struct mpi_ranks *ranks)
 {
     if (ranks && __atomic_sub_fetch(&ranks->references, 1, __ATOMIC_ACQ_REL) == 0)
@@ -108,12 +116,15 @@ void mpi_comm_release(struct mpi_comm *comm)
 {
     if (!comm || comm == &mpi_world || __atomic_sub_fetch(&comm->references, 1, __ATOMIC_ACQ_REL))
         return;
+    mpi_memory_give(comm->target_epochs, comm->peers ? comm->peers->size * sizeof comm->target_epochs[0] : 0);
     ranks_release(comm->peers);
     ranks_release(comm->own);
+    ranks_release(comm->to);
+    ranks_release(comm->from);
     mpi_memory_give(comm, sizeof *comm);
 }
 
-void mpi_comm_remove(uint64_t handle)
+struct mpi_comm *mpi_comm_freeing(uint64_t handle)
 {
     struct mpi_comm *removed = 0;
     lock();
@@ -125,7 +136,7 @@ void mpi_comm_remove(uint64_t handle)
             break;
         }
     unlock();
-    mpi_comm_release(removed);
+    return removed;
 }
 
 static int32_t own_rank(const struct mpi_ranks *own)

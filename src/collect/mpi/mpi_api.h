@@ -19,6 +19,8 @@
  * What is called beside the wrapped functions. Weak, so that the library loads whatever the MPI lacks, and needs no library by
  * name: the front has found the one that the process uses.
  */
+#pragma weak PMPI_Cart_shift
+#pragma weak PMPI_Cartdim_get
 #pragma weak PMPI_Comm_compare
 #pragma weak PMPI_Comm_get_name
 #pragma weak PMPI_Comm_get_parent
@@ -35,6 +37,8 @@
 #pragma weak PMPI_Finalized
 #pragma weak PMPI_Get_count
 #pragma weak PMPI_Get_library_version
+#pragma weak PMPI_Graph_neighbors
+#pragma weak PMPI_Graph_neighbors_count
 #pragma weak PMPI_Group_free
 #pragma weak PMPI_Group_rank
 #pragma weak PMPI_Group_size

@@ -106,6 +106,16 @@ MPI_INLINE void mpi_span_end(struct mpi_call *call, struct mpi_span *span)
     rt_leave_span(call->rt, &span->rt);
 }
 
+/* Numbers for `count` at once: the first. */
+MPI_INLINE uint64_t mpi_orders(int count)
+{
+    uint64_t many = count > 0 ? (uint64_t)count : 0;
+    if (MPI_UNLIKELY(mpi.threads))
+        return __atomic_fetch_add(&mpi.order, many, __ATOMIC_RELAXED) + 1;
+    mpi.order += many;
+    return mpi.order - many + 1;
+}
+
 /* memory.c: from the kernel, as the program's heap is not ours. For what is made seldom. */
 void *mpi_memory_take(uint64_t bytes);       /* zeroed; NULL */
 void mpi_memory_give(void *memory, uint64_t bytes);
@@ -132,6 +142,11 @@ struct mpi_comm {
     uint32_t references;                     /* the table's, and of receives that are under way */
     uint32_t noted;                          /* 1: its record is written */
     uint64_t parent;                         /* identity; 0 = none */
+    uint64_t bytes, base;                    /* of a window here */
+    uint64_t epoch;                          /* of a window: its newest access epoch */
+    uint64_t *target_epochs;                 /* of passive ones, by target; 0 = none; NULL until needed */
+    struct mpi_ranks *to, *from;             /* neighbours, where it has a topology and they were needed */
+    uint32_t not_to, not_from;               /* all others, as text */
     uint32_t name;                           /* string id */
 };
 extern struct mpi_comm mpi_world;
@@ -144,7 +159,9 @@ struct mpi_comm *mpi_comm_learn(uint64_t handle, MPI_Comm comm);
 struct mpi_comm *mpi_comm_in_table(uint64_t handle);
 /* Takes over the references to `peers` and `own`. NULL without memory. */
 struct mpi_comm *mpi_comm_add(uint64_t handle, uint64_t identity, struct mpi_ranks *peers, struct mpi_ranks *own, uint32_t flags);
-void mpi_comm_remove(uint64_t handle);
+/* Out of the table before it is freed, as its handle may be another's the moment after. NULL if it isn't known. */
+struct mpi_comm *mpi_comm_freeing(uint64_t handle);
+void mpi_comm_insert(uint64_t handle, struct mpi_comm *comm);
 void mpi_comm_release(struct mpi_comm *comm);
 void mpi_comm_note(struct mpi_comm *comm); /* its record, unless that is written */
 
@@ -203,9 +220,10 @@ MPI_INLINE struct mpi_type mpi_type_find(MPI_Datatype datatype)
     return mpi_type_ask(datatype);
 }
 
-MPI_INLINE struct mpi_data mpi_data(const void *buffer, uint64_t count, MPI_Datatype datatype)
+MPI_INLINE struct mpi_data mpi_data(const void *buffer, int items, MPI_Datatype datatype)
 {
     struct mpi_type type = mpi_type_find(datatype);
+    uint64_t count = items > 0 ? (uint64_t)items : 0;
     struct mpi_data data = {.bytes = count * type.bytes, .address = (uint64_t)(uintptr_t)buffer + (uint64_t)type.true_begin};
     data.extent = count ? (count - 1) * (uint64_t)type.extent + (uint64_t)type.true_extent : 0;
     return data;
@@ -223,17 +241,161 @@ uint64_t mpi_job_identity(int size);         /* the same in all processes of one
 /* start.c: MPI_Init to MPI_Finalize */
 void mpi_plain(struct mpi_call *call, unsigned number, unsigned kind);
 void mpi_initialised(struct mpi_call *call, unsigned number, int result);
-void mpi_finalizing(struct mpi_call *call);
-void mpi_finalized(struct mpi_call *call, unsigned number, int result);
+uint64_t mpi_finalizing(struct mpi_call *call);
+void mpi_finalized(struct mpi_call *call, unsigned number, uint64_t order);
+void mpi_aborting(struct mpi_call *call, unsigned number);
 
-/* message.c */
-void mpi_sent(struct mpi_call *call, unsigned number, unsigned mode, uint64_t order, const void *buffer, uint64_t count, MPI_Datatype type,
+/* request.c: what a request was posted by, until it is over */
+enum mpi_request_kind { MPI_REQUEST_SEND, MPI_REQUEST_RECEIVE, MPI_REQUEST_OTHER, MPI_REQUEST_IDUP, MPI_REQUEST_MESSAGE };
+struct mpi_request {
+    struct mpi_request *next;
+    uint64_t handle;
+    const void *address;                     /* of the caller's variable: tells requests apart that share a handle */
+    uint64_t correlation;                    /* of the span that posted it; 0 = not recorded, or not started */
+    struct mpi_comm *comm;                   /* held while it is a receive */
+    uint8_t kind;                            /* enum mpi_request_kind */
+    bool persistent, cancelled;
+    uint8_t mode, any;
+    int32_t peer, tag;                       /* of a persistent one, and of a message: as they will be recorded */
+    uint64_t order;                          /* of a message: its probe's */
+    struct mpi_data data;
+    MPI_Comm *newcomm;                       /* of MPI_Comm_idup */
+};
+void mpi_request_put(const struct mpi_request *request);
+/* Takes out the one that is meant (a persistent one stays, as not started). False: nothing is known of it. */
+bool mpi_request_take(uint64_t handle, const void *address, struct mpi_request *ret_request);
+/* The one itself, to be changed: NULL if there is none. Only its owner may ask. */
+struct mpi_request *mpi_request_find(uint64_t handle, const void *address);
+void mpi_request_drop(uint64_t handle, const void *address);
+void mpi_request_over(const struct mpi_request *request, uint64_t wait, const MPI_Status *status, uint32_t flags);
+void mpi_request_cancelled(struct mpi_call *call, unsigned number, const MPI_Request *request);
+void mpi_request_freed(struct mpi_call *call, unsigned number, uint64_t handle, const MPI_Request *request);
+
+/* wait.c */
+#define MPI_WAIT_FEW 16
+struct mpi_wait {                            /* handles as they were before the call, which sets them to MPI_REQUEST_NULL */
+    uint64_t count;
+    uint64_t *handles;
+    MPI_Status *statuses;
+    uint64_t handle_bytes, status_bytes;     /* taken from memory.c; 0 = the few */
+    uint64_t few_handles[MPI_WAIT_FEW];
+    MPI_Status few_statuses[MPI_WAIT_FEW];
+};
+void mpi_wait_begin(struct mpi_wait *wait, int count, const MPI_Request *requests);
+/* The caller's, or our own where it ignores them. */
+MPI_Status *mpi_wait_statuses(struct mpi_wait *wait, MPI_Status *statuses);
+void mpi_waited(struct mpi_call *call, unsigned number, unsigned kind, uint64_t handle, const void *address, const MPI_Status *status, bool done);
+void mpi_waited_all(struct mpi_call *call, unsigned number, unsigned kind, struct mpi_wait *wait, const MPI_Request *requests,
+                    const MPI_Status *statuses, bool done, int result);
+void mpi_waited_any(struct mpi_call *call, unsigned number, unsigned kind, struct mpi_wait *wait, const MPI_Request *requests, int index,
+                    const MPI_Status *status, bool done);
+void mpi_waited_some(struct mpi_call *call, unsigned number, unsigned kind, struct mpi_wait *wait, const MPI_Request *requests, int count,
+                     const int *indices, const MPI_Status *statuses, int result);
+
+/* message.c, persistent.c, probe.c */
+struct mpi_exchange {
+    const void *sendbuf;
+    int sendcount;
+    MPI_Datatype sendtype;
+    int dest, sendtag;
+    const void *recvbuf;
+    int recvcount;
+    MPI_Datatype recvtype;
+    int source, recvtag;
+};
+void mpi_sent(struct mpi_call *call, unsigned number, unsigned mode, uint64_t order, const void *buffer, int count, MPI_Datatype type,
               int destination, int tag, MPI_Comm comm);
-void mpi_received(struct mpi_call *call, unsigned number, uint64_t order, const void *buffer, uint64_t count, MPI_Datatype type, int source,
+void mpi_received(struct mpi_call *call, unsigned number, uint64_t order, const void *buffer, int count, MPI_Datatype type, int source,
                   int tag, MPI_Comm comm, const MPI_Status *status, int result);
+void mpi_send_posted(struct mpi_call *call, unsigned number, unsigned mode, uint64_t order, const void *buffer, int count, MPI_Datatype type,
+                     int destination, int tag, MPI_Comm comm, const MPI_Request *request, int result);
+void mpi_receive_posted(struct mpi_call *call, unsigned number, uint64_t order, const void *buffer, int count, MPI_Datatype type, int source,
+                        int tag, MPI_Comm comm, const MPI_Request *request, int result);
+void mpi_exchanged(struct mpi_call *call, unsigned number, uint64_t order, const struct mpi_exchange *exchange, MPI_Comm comm,
+                   const MPI_Status *status, int result);
+void mpi_send_prepared(struct mpi_call *call, unsigned number, unsigned mode, const void *buffer, int count, MPI_Datatype type,
+                       int destination, int tag, MPI_Comm comm, const MPI_Request *request, int result);
+void mpi_receive_prepared(struct mpi_call *call, unsigned number, const void *buffer, int count, MPI_Datatype type, int source, int tag,
+                          MPI_Comm comm, const MPI_Request *request, int result);
+void mpi_started(struct mpi_call *call, unsigned number, uint64_t order, int count, const MPI_Request *requests);
+void mpi_probed(struct mpi_call *call, unsigned number, MPI_Comm comm, const MPI_Status *status, bool found);
+void mpi_matched(struct mpi_call *call, unsigned number, int source, int tag, MPI_Comm comm, const MPI_Message *message,
+                 const MPI_Status *status, bool found);
+void mpi_matched_received(struct mpi_call *call, unsigned number, uint64_t message, const void *buffer, int count, MPI_Datatype type,
+                          const MPI_Status *status, int result);
+void mpi_matched_posted(struct mpi_call *call, unsigned number, uint64_t message, const void *buffer, int count, MPI_Datatype type,
+                        const MPI_Request *request, int result);
 
-/* collective.c */
-void mpi_barrier(struct mpi_call *call, unsigned number, MPI_Comm comm);
+/* collective.c, side.c */
+enum mpi_side_how {
+    MPI_AT_ROOT = 1,       /* only the root's counts */
+    MPI_NOT_AT_ROOT = 2,
+    MPI_EACH = 4,          /* so much for each process */
+    MPI_VARIES = 8,        /* other processes' may be of another length: an empty one is told */
+    MPI_TO_ROOT = 16, MPI_FROM_ROOT = 32, /* the only peer is the root */
+    MPI_OWN = 64,          /* of `counts`, only our own */
+};
+struct mpi_side {                            /* what a process sends, or receives */
+    const void *buffer;
+    int count;
+    MPI_Datatype type;
+    const int *counts, *places;              /* by peer, where they differ */
+    const MPI_Aint *addresses;               /* as places */
+    const MPI_Datatype *types;
+    unsigned how;                            /* enum mpi_side_how */
+};
+struct mpi_shape {
+    bool rooted, reduces;
+    int root;
+    MPI_Op op;
+    struct mpi_side send, receive;
+};
+void mpi_collective(struct mpi_call *call, unsigned number, MPI_Comm comm, const MPI_Request *request, const struct mpi_shape *shape);
+void mpi_neighbours(struct mpi_call *call, unsigned number, MPI_Comm comm, const MPI_Request *request, const struct mpi_shape *shape);
+
+/* topology.c */
+bool mpi_topology(struct mpi_comm *comm, MPI_Comm handle); /* finds `to` and `from` */
+
+/* communicator_calls.c */
+void mpi_comm_made(struct mpi_call *call, unsigned number, MPI_Comm parent, MPI_Comm made, int result);
+void mpi_comm_grouped(struct mpi_call *call, unsigned number, MPI_Comm parent, int tag, MPI_Comm made, int result);
+void mpi_comm_joined(struct mpi_call *call, unsigned number, MPI_Comm parent, int tag, MPI_Comm made, int result);
+void mpi_comm_remote(struct mpi_call *call, unsigned number, MPI_Comm parent, MPI_Comm made, int result);
+void mpi_comm_idup(struct mpi_call *call, unsigned number, MPI_Comm parent, MPI_Comm *made, const MPI_Request *request, int result);
+void mpi_comm_idup_over(const struct mpi_request *request);
+void mpi_comm_recorded(struct mpi_call *call, unsigned number, const struct mpi_comm *made, const struct mpi_comm *parent, uint64_t sequence);
+void mpi_comm_freed(struct mpi_call *call, unsigned number, struct mpi_comm *freed);
+void mpi_comm_named(struct mpi_call *call, unsigned number, MPI_Comm comm, const char *name);
+
+/* window.c */
+struct mpi_access {
+    const void *origin;
+    int origin_count;
+    MPI_Datatype origin_type;
+    int target;
+    MPI_Aint displacement;
+    int target_count;
+    MPI_Datatype target_type;
+};
+void mpi_win_made(struct mpi_call *call, unsigned number, MPI_Comm parent, MPI_Win made, const void *base, MPI_Aint bytes, int result);
+void mpi_accessed(struct mpi_call *call, unsigned number, const struct mpi_access *access, unsigned word, MPI_Op op, MPI_Win win,
+                  const MPI_Request *request, int result);
+void mpi_fenced(struct mpi_call *call, unsigned number, int assertion, MPI_Win win);
+void mpi_epoch_begun(struct mpi_call *call, unsigned number, int assertion, MPI_Win win);
+void mpi_epoch_synced(struct mpi_call *call, unsigned number, int rank, MPI_Win win);
+void mpi_locked(struct mpi_call *call, unsigned number, unsigned lock, int rank, int assertion, MPI_Win win);
+void mpi_unlocked(struct mpi_call *call, unsigned number, int rank, MPI_Win win);
+
+/* file.c */
+enum { MPI_ALONE, MPI_TOGETHER };
+#define MPI_NO_OFFSET ((MPI_Offset)-1)
+void mpi_file_opened(struct mpi_call *call, unsigned number, MPI_Comm parent, const char *name, MPI_File made, int result);
+void mpi_file_used(struct mpi_call *call, unsigned number, MPI_File file, MPI_Offset offset, int together, const void *buffer, int count,
+                   MPI_Datatype type, const MPI_Status *status, const MPI_Request *request, int result);
+
+/* words.c */
+uint32_t mpi_string(const char *text);
+uint32_t mpi_operation(MPI_Op op);           /* its name as a string id */
 
 #pragma GCC visibility pop
 

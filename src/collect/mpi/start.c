@@ -13,14 +13,6 @@ void *mpi_real[CALL_COUNT];
 static struct mpi_entry entries[CALL_COUNT];
 static const struct mpi_table table = {MPI_TABLE_VERSION, CALL_COUNT, entries};
 
-static uint32_t string(const char *text)
-{
-    size_t length = 0;
-    while (text[length])
-        length++;
-    return length ? rt_string(text, length) : 0;
-}
-
 /* What is to be known of a running MPI. Nothing is sent. */
 static void start(void)
 {
@@ -56,9 +48,9 @@ const struct mpi_table *hprofiler_mpi_table(mpi_real_function *real)
         return 0;
     mpi.call_tree = (rt_flags() & WIRE_SESSION_CALL_TREE) != 0;
     for (unsigned i = 0; i < WORD_COUNT; i++)
-        mpi.words[i] = string(words[i]);
+        mpi.words[i] = mpi_string(words[i]);
     for (unsigned i = 0; i < CALL_COUNT; i++) {
-        mpi.names[i] = string(mpi_entries[i].name + 1);
+        mpi.names[i] = mpi_string(mpi_entries[i].name + 1);
         mpi_real[i] = real(mpi_entries[i].name);
         entries[i] = mpi_entries[i];
         if (!mpi_real[i])
@@ -84,12 +76,25 @@ void mpi_initialised(struct mpi_call *call, unsigned number, int result)
     mpi_plain(call, number, SPAN_KIND_INIT);
 }
 
-void mpi_finalizing(struct mpi_call *call)
+uint64_t mpi_finalizing(struct mpi_call *call)
 {
     mpi_store(&mpi.phase, (uint32_t)MPI_OVER);
+    return mpi_order();
 }
 
-void mpi_finalized(struct mpi_call *call, unsigned number, int result)
+/* Its place in the order of postings shows that none is missing before it. */
+void mpi_finalized(struct mpi_call *call, unsigned number, uint64_t order)
+{
+    struct mpi_span span;
+    if (!call->rt.thread)
+        return;
+    mpi_span_begin(&span, number, SPAN_KIND_INIT, PAYLOAD_MESSAGE);
+    mpi_field(&span, FIELD_MESSAGE_order, order);
+    mpi_span_end(call, &span);
+}
+
+/* It doesn't return. */
+void mpi_aborting(struct mpi_call *call, unsigned number)
 {
     mpi_plain(call, number, SPAN_KIND_INIT);
 }

@@ -10,6 +10,8 @@ import probe
 from probe import record
 
 ROOT = os.geteuid() == 0
+# A sanitized recorder takes ten times as long for a record; the target, which is none, makes them as fast as ever.
+MANY = 600000 if os.environ.get("HP_SANITIZED") else 3000000
 
 
 @pytest.mark.parametrize("options", [[], ["--raw-clock"], ["--no-shared-map"], ["--no-drain"]], ids=lambda o: "".join(o) or "plain")
@@ -28,9 +30,9 @@ def test_times_are_those_of_the_run(tmp_path):
 
 
 def test_many_chunks_are_packed_and_recycled(tmp_path):
-    trace = record(tmp_path, "burst", 3000000)
-    assert trace.count("test_call") + trace.lost() == 3000000
-    assert trace.lost() < 2000000  # on a busy machine the recorder may lag; nothing vanishes uncounted
+    trace = record(tmp_path, "burst", MANY)
+    assert trace.count("test_call") + trace.lost() == MANY
+    assert trace.lost() < MANY * 2 // 3  # on a busy machine the recorder may lag; nothing vanishes uncounted
 
 
 def test_names_beyond_the_first_table(tmp_path):
@@ -177,12 +179,12 @@ def test_full_disk(tmp_path):
 
 
 def test_flight_recorder_keeps_the_newest(tmp_path):
-    trace = record(tmp_path, "plain", 3000000, options=["--buffer-limit", "8000000"])
+    trace = record(tmp_path, "plain", MANY, options=["--buffer-limit", str(MANY * 8 // 3)])
     tally, = trace.tallies("step")
     starved = trace.lost() - trace.lost("recycled") # a recorder that gets no time gives no chunks back
-    assert tally["least"] > 1 and tally["greatest"] > 2900000 - starved
-    assert trace.lost("recycled") > 100000
-    assert trace.lost() + trace.count("step") >= 3000000
+    assert tally["least"] > 1 and tally["greatest"] > MANY - 100000 - starved
+    assert trace.lost("recycled") > MANY // 30
+    assert trace.lost() + trace.count("step") >= MANY
 
 
 def test_inactive_session_records_nothing(tmp_path):

@@ -353,11 +353,11 @@ static int place_waiting(struct merge *merge, struct devices *devices)
     return ferror(devices->waiting) ? -EIO : 0;
 }
 
-static void put_clock(struct merge *merge, size_t number, const char *what, const char *format, double value)
+static void put_clock(struct merge *merge, size_t number, const char *what, int decimals, double value)
 {
     char key[64], text[64];
     snprintf(key, sizeof(key), "clock.device.%zu.%s", number, what);
-    snprintf(text, sizeof(text), format, value);
+    snprintf(text, sizeof(text), "%.*f", decimals, value);
     trace_builder_set_metadata(merge->builder, key, text);
 }
 
@@ -371,11 +371,11 @@ static int fit_clocks(struct merge *merge, struct devices *devices)
         if (code)
             return code;
         clock->fitted = true;
-        put_clock(merge, i, "pid", "%.0f", clock->pid);
-        put_clock(merge, i, "readings", "%.0f", (double)clock->given);
-        put_clock(merge, i, "drift_ppm", "%.3f", clock->line.drift * 1e6);
+        put_clock(merge, i, "pid", 0, clock->pid);
+        put_clock(merge, i, "readings", 0, (double)clock->given);
+        put_clock(merge, i, "drift_ppm", 3, clock->line.drift * 1e6);
         if (clock->line.error_ns >= 0)
-            put_clock(merge, i, "error_ns", "%.0f", (double)clock->line.error_ns);
+            put_clock(merge, i, "error_ns", 0, (double)clock->line.error_ns);
         if (!clock->line.contradictions)
             continue;
         code = trace_builder_add_ledger(merge->builder, "device clock", clock->given, clock->given - clock->line.contradictions,

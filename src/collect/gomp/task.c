@@ -16,7 +16,9 @@ enum {
     FLAG_UNTIED = 1 << 0, FLAG_FINAL = 1 << 1, FLAG_MERGEABLE = 1 << 2, FLAG_DEPEND = 1 << 3,
     FLAG_NOGROUP = 1 << 11, FLAG_REDUCTION = 1 << 12, FLAG_DETACH = 1 << 13,
 };
-enum { DATA_MAX = 64 << 10, ALIGN_MAX = 4096, EVENTS = 1024 };
+/* Data up to LAID_MAX is laid on the creator's stack, up to COPIED_MAX it is copied from where it is; a taskloop's can't be, as
+ * libgomp would lay all copies on the stack then. */
+enum { LAID_MAX = 64 << 10, COPIED_MAX = 1 << 20, ALIGN_MAX = 4096, EVENTS = 1024 };
 
 struct block {
     void *first[3];
@@ -25,7 +27,7 @@ struct block {
     gomp_copy copy;
     void *data;
     uint64_t id, parent, code;
-    uint32_t offset;
+    uint32_t offset, size;
     uint16_t flags;
     bool loop;
 };
@@ -100,8 +102,7 @@ static void task_write(const struct gomp_state *state, const struct block *block
 /* The task's own data, with what libgomp stored in the block's first words for it. */
 INLINE void *task_data(struct block *block)
 {
-    bool in_place = block->self == block && !block->copy;
-    void *data = in_place ? block->data : (char *)block + block->offset;
+    void *data = block->self == block ? block->data : (char *)block + block->offset;
     if (block->loop)
         __builtin_memcpy(data, block->first, 2 * sizeof block->first[0]);
     else if (UNLIKELY(block->flags & FLAG_DETACH && block->data))
@@ -135,17 +136,29 @@ static void block_copy(void *to, void *from)
     if (block->flags & FLAG_DETACH && block->data)
         __builtin_memcpy(block->data, block->first, sizeof block->first[0]);
     __builtin_memcpy(to, from, sizeof *block);
-    block->copy((char *)to + block->offset, block->data);
+    if (block->copy)
+        block->copy((char *)to + block->offset, block->data);
+    else
+        __builtin_memcpy((char *)to + block->offset, block->data, block->size);
+}
+
+static COLD bool leave_alone(void)
+{
+    static uint32_t said;
+    if (!__atomic_exchange_n(&said, 1, __ATOMIC_ACQ_REL))
+        rt_note("a task with very much data of its own is not recorded");
+    return false;
 }
 
 /* false: the data is such that the task is better left alone. */
-INLINE bool block_fill(struct gomp_state *state, struct block *block, const struct block *in, long size, long *align)
+INLINE bool block_fill(struct gomp_state *state, struct block *block, const struct block *in, long size, long *align, long most)
 {
     *align = *align < 16 ? 16 : *align;
-    if (UNLIKELY(*align > ALIGN_MAX || *align & (*align - 1) || size < 0 || size > DATA_MAX))
-        return false;
+    if (UNLIKELY(*align > ALIGN_MAX || *align & (*align - 1) || size < 0 || size > most))
+        return leave_alone();
     *block = *in;
     block->self = block;
+    block->size = (uint32_t)size;
     block->parent = gomp_task_id(state);
     block->id = gomp_id(state);
     block->offset = (uint32_t)((sizeof *block + (size_t)*align - 1) & ~((size_t)*align - 1));
@@ -232,12 +245,14 @@ GOMP_EXPORT void GOMP_task(gomp_function function, void *data, gomp_copy copy, l
     struct block head, *block = &head;
     const struct block in = {.function = function, .copy = copy, .data = data, .flags = (uint16_t)flags, .code = (uint64_t)(uintptr_t)CALLER()};
     long block_align = align;
-    if (UNLIKELY(call.api->pass || !block_fill(state, block, &in, size, &block_align))) {
+    /* A task that libgomp copies by a function of ours would begin in spite of a cancellation. */
+    bool lay = !copy && (size <= LAID_MAX || call.api->omp_get_cancellation());
+    if (UNLIKELY(call.api->pass || !block_fill(state, block, &in, size, &block_align, lay ? LAID_MAX : COPIED_MAX))) {
         call.api->GOMP_task(function, data, copy, size, align, deferred, flags, depend, priority, detach);
         return;
     }
     gomp_code(CALLER(), SPAN_KIND_TASK_CREATE, state);
-    if (!copy) {
+    if (lay) {
         block = __builtin_alloca(head.offset + (size_t)size);
         *block = head;
         block->self = block;
@@ -249,7 +264,7 @@ GOMP_EXPORT void GOMP_task(gomp_function function, void *data, gomp_copy copy, l
     uint64_t creating = state->creating, begin = rt_now();
     state->creating = block->id;
     state->run_begin = 0;
-    call.api->GOMP_task(task_run, block, copy ? block_copy : 0, (long)head.offset + size, block_align, deferred, flags, depend, priority, detach);
+    call.api->GOMP_task(task_run, block, lay ? 0 : block_copy, (long)head.offset + size, block_align, deferred, flags, depend, priority, detach);
     state->creating = creating;
     uint64_t run_begin = state->run_begin;
     state->run_begin = 0;
@@ -296,7 +311,7 @@ INLINE uint64_t iterations_of(uint64_t start, uint64_t end, uint64_t step, bool 
         const struct block in = {.function = function, .copy = copy, .data = data, .flags = (uint16_t)flags, .loop = true, \
                                  .code = (uint64_t)(uintptr_t)CALLER()};                                               \
         long block_align = align;                                                                                      \
-        if (UNLIKELY(call.api->pass || size < 16 || !block_fill(call.state, block, &in, size, &block_align))) {        \
+        if (UNLIKELY(call.api->pass || size < 16 || !block_fill(call.state, block, &in, size, &block_align, copy ? COPIED_MAX : LAID_MAX))) {        \
             call.api->name(function, data, copy, size, align, flags, tasks, priority, start, end, step);               \
             return;                                                                                                    \
         }                                                                                                              \

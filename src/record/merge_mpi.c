@@ -149,7 +149,7 @@ static int mpi_note(struct merge *merge, void *state, const struct merge_span *s
         return -ENOMEM;
     if (is_finalize(mpi, span->span))
         return merge_mpi_add_finalize(mpi, process, span);
-    if (span->payload->kind == PAYLOAD_MESSAGE)
+    if (span->payload->kind == PAYLOAD_MESSAGE && span->span->kind != SPAN_KIND_PROBE)
         return merge_mpi_add_message(mpi, process, span, handle);
     return merge_mpi_add_member(mpi, process, span, handle);
 }

@@ -102,8 +102,8 @@ static int add_row(struct reading *reading, const struct span_block *block, uint
 {
     struct payload payload;
     int code = span_payload(block, row, &payload);
-    if (code || payload.kind != PAYLOAD_MESSAGE)
-        return code;
+    if (code || payload.kind != PAYLOAD_MESSAGE || (block->kind && block->kind[row] == SPAN_KIND_PROBE))
+        return code; /* a probe posts nothing: it tells of the message that it found */
     const struct message_span span = {
         .process = reading->numbers[process], .span = block->info.first + row, .thread = block->info.track.index,
         .rank = reading->processes[process].rank, .receive = block->kind && block->kind[row] == SPAN_KIND_RECV,

@@ -318,7 +318,7 @@ void mpi_send_prepared(struct mpi_call *call, unsigned number, unsigned mode, co
 void mpi_receive_prepared(struct mpi_call *call, unsigned number, const void *buffer, int count, MPI_Datatype type, int source, int tag,
                           MPI_Comm comm, const MPI_Request *request, int result);
 void mpi_started(struct mpi_call *call, unsigned number, uint64_t order, int count, const MPI_Request *requests);
-void mpi_probed(struct mpi_call *call, unsigned number, MPI_Comm comm, const MPI_Status *status, bool found);
+void mpi_probed(struct mpi_call *call, unsigned number, int source, int tag, MPI_Comm comm, const MPI_Status *status, bool found);
 void mpi_matched(struct mpi_call *call, unsigned number, int source, int tag, MPI_Comm comm, const MPI_Message *message,
                  const MPI_Status *status, bool found);
 void mpi_matched_received(struct mpi_call *call, unsigned number, uint64_t message, const void *buffer, int count, MPI_Datatype type,

@@ -5,24 +5,24 @@
 /* A message's handle may be a request's, too. */
 #define MESSAGE_HANDLE(handle) ((handle) ^ 0x4d00000000000000ull)
 
-static void probed(struct mpi_call *call, unsigned number, const struct mpi_comm *comm, const MPI_Status *status, bool found)
+static void probed(struct mpi_call *call, unsigned number, const struct mpi_comm *comm, const MPI_Status *status, unsigned any, bool found)
 {
     struct mpi_span span;
     if (!call->rt.thread)
         return;
     mpi_span_begin(&span, number, SPAN_KIND_PROBE, PAYLOAD_MESSAGE);
     mpi_field(&span, FIELD_MESSAGE_comm, comm ? comm->identity : 0);
-    if (found && status->MPI_SOURCE != MPI_PROC_NULL) {
-        mpi_field(&span, FIELD_MESSAGE_receive_tag, (uint64_t)(int64_t)status->MPI_TAG);
-        mpi_field(&span, FIELD_MESSAGE_receive_bytes, mpi_status_bytes(status));
-    }
+    if (found)
+        received_from(&span, comm, status);
+    if (any)
+        mpi_field(&span, FIELD_MESSAGE_any, any);
     mpi_span_end(call, &span);
 }
 
-void mpi_probed(struct mpi_call *call, unsigned number, MPI_Comm comm, const MPI_Status *status, bool found)
+void mpi_probed(struct mpi_call *call, unsigned number, int source, int tag, MPI_Comm comm, const MPI_Status *status, bool found)
 {
     if (call->rt.thread)
-        probed(call, number, mpi_comm_find(comm), status, found);
+        probed(call, number, mpi_comm_find(comm), status, mpi_any(source, tag), found);
 }
 
 void mpi_matched(struct mpi_call *call, unsigned number, int source, int tag, MPI_Comm handle, const MPI_Message *message,
@@ -33,7 +33,7 @@ void mpi_matched(struct mpi_call *call, unsigned number, int source, int tag, MP
         mpi_request_put(&(struct mpi_request){.handle = MESSAGE_HANDLE(MPI_HANDLE(*message)), .address = message, .kind = MPI_REQUEST_MESSAGE, .comm = comm,
                                               .order = mpi_order(), .peer = mpi_peer(comm, status->MPI_SOURCE), .tag = status->MPI_TAG,
                                               .any = (uint8_t)mpi_any(source, tag)});
-    probed(call, number, comm, status, found);
+    probed(call, number, comm, status, mpi_any(source, tag), found);
 }
 
 void mpi_matched_received(struct mpi_call *call, unsigned number, uint64_t handle, const void *buffer, int count, MPI_Datatype type,

@@ -66,6 +66,10 @@ typedef struct {
 } rt_place;
 rt_place rt_open(uint32_t bytes) RT_API("open");
 void rt_close(rt_place place) RT_API("close");
+/* The same where every ns counts, as no struct is handed over: the room, or NULL; rt_commit publishes `bytes` of it, which may be fewer
+ * than were asked for, and must be called when there was room. */
+void *rt_record(uint32_t bytes) RT_API("record");
+void rt_commit(uint32_t bytes) RT_API("commit");
 
 void rt_instant(unsigned layer, uint32_t name, uint32_t category) RT_API("instant");
 void rt_counter(unsigned layer, uint32_t name, uint32_t unit, double value) RT_API("counter");

@@ -6,7 +6,6 @@
 #include "lane.h"
 
 struct record {
-    rt_place place;
     struct wire_span *span;
     uint64_t *next;
     uint32_t present;
@@ -18,17 +17,16 @@ struct record {
 /* False: nothing is recorded, or a loss was counted. */
 INLINE bool record_begin(struct record *record, uint32_t fields, uint64_t shape, uint32_t name, uint64_t begin, uint64_t end)
 {
-    record->place = rt_open((uint32_t)sizeof(struct wire_span) + fields * 8);
-    if (UNLIKELY(!record->place.record))
+    uint64_t *words = rt_record((uint32_t)sizeof(struct wire_span) + fields * 8);
+    if (UNLIKELY(!words))
         return false;
-    uint64_t *words = record->place.record;
     words[0] = (uint64_t)name << 32 | WIRE_SPAN;
     words[1] = begin;
     words[2] = end;
     words[3] = 0;
     words[4] = shape;
     words[5] = 0;
-    record->span = record->place.record;
+    record->span = (struct wire_span *)(void *)words;
     record->next = words + 6;
     record->present = 0;
     return true;
@@ -49,12 +47,11 @@ INLINE void record_field_if(struct record *record, unsigned position, uint64_t v
 
 INLINE void record_end(struct record *record, uint32_t stack)
 {
-    uint32_t bytes = (uint32_t)((uintptr_t)record->next - (uintptr_t)record->place.record);
+    uint32_t bytes = (uint32_t)((uintptr_t)record->next - (uintptr_t)record->span);
     record->span->header.words = (uint16_t)(bytes / 8);
     record->span->stack = stack;
     record->span->present = record->present;
-    record->place.bytes = bytes;
-    rt_close(record->place);
+    rt_commit(bytes);
 }
 
 #endif

@@ -225,6 +225,43 @@ void rt_close(rt_place place)
         rt_publish(place.thread, place.index, place.bytes);
 }
 
+static RT_COLD void *record_slowly(uint32_t bytes)
+{
+    struct rt_thread *thread = recording_thread();
+    unsigned index;
+    return thread ? rt_reserve(thread, bytes, &index) : 0;
+}
+
+void *rt_record(uint32_t bytes)
+{
+    struct rt_thread *thread = rt_self;
+    if (RT_UNLIKELY(!thread || thread->magic != RT_MAGIC || thread->busy || !__atomic_load_n(&rt.session->active, __ATOMIC_RELAXED)))
+        return record_slowly(bytes);
+    thread->busy = 1;
+    RT_BARRIER();
+    struct rt_context *context = &thread->contexts[0];
+    uint8_t *place = context->cursor;
+    if (RT_LIKELY(context->limit - place >= (ptrdiff_t)bytes))
+        return place;
+    thread->busy = 0;
+    return record_slowly(bytes);
+}
+
+void rt_commit(uint32_t bytes)
+{
+    struct rt_thread *thread = rt_self;
+    unsigned index = thread->busy - 1; /* the innermost that is being written */
+    if (RT_UNLIKELY(index != 0 || rt.no_shared_map)) {
+        rt_publish(thread, index, bytes);
+        return;
+    }
+    struct rt_context *context = &thread->contexts[0];
+    uint8_t *place = context->cursor + bytes;
+    context->cursor = place;
+    rt_store(context->commit, (uint64_t)(place - context->base));
+    release(thread, 0);
+}
+
 uint32_t rt_flags(void)
 {
     return rt_load(&rt.state) == RT_OFF || !rt.session ? 0 : rt.session->flags;

@@ -88,73 +88,6 @@ static int queue_family(struct chrome_writer *writer, enum family family, struct
     return r;
 }
 
-static void write_link_args(struct chrome_writer *writer, uint32_t from, uint32_t to, uint8_t kind, uint8_t confidence)
-{
-    const char *name = confidence_name(confidence);
-    JSON_OUT_LITERAL(&writer->out, ",\"args\":{\"from\":");
-    json_out_u64(&writer->out, from);
-    JSON_OUT_LITERAL(&writer->out, ",\"to\":");
-    json_out_u64(&writer->out, to);
-    JSON_OUT_LITERAL(&writer->out, ",\"kind\":");
-    json_out_string(&writer->out, link_kind_name(kind) ? link_kind_name(kind) : "unknown");
-    JSON_OUT_LITERAL(&writer->out, ",\"confidence\":");
-    json_out_string(&writer->out, name ? name : "low");
-    JSON_OUT_LITERAL(&writer->out, "}}");
-}
-
-/* One point of a flow: it lies at the begin of its span, which viewers then take as the enclosing slice. */
-static void write_flow_point(struct chrome_writer *writer, bool start, uint32_t ordinal, uint64_t id, const char *kind)
-{
-    const struct chrome_place *place = &writer->places[ordinal];
-    chrome_event(&writer->out, &writer->first_event);
-    if (start)
-        JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"s\",\"id\":");
-    else
-        JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"f\",\"bp\":\"e\",\"id\":");
-    json_out_u64(&writer->out, id);
-    JSON_OUT_LITERAL(&writer->out, ",\"cat\":");
-    json_out_string(&writer->out, kind);
-    JSON_OUT_LITERAL(&writer->out, ",\"name\":");
-    json_out_string(&writer->out, kind);
-    chrome_out_place(&writer->out, place->pid, place->tid, place->ts_ns);
-}
-
-static void write_link(struct chrome_writer *writer, uint32_t from, uint32_t to, uint8_t kind, uint8_t confidence)
-{
-    const char *name = link_kind_name(kind) ? link_kind_name(kind) : "unknown";
-    uint64_t id = writer->link_salt | ++writer->written_links;
-    if (writer->places[from].bindable && writer->places[to].bindable) {
-        write_flow_point(writer, true, from, id, name);
-        write_link_args(writer, from, to, kind, confidence);
-        write_flow_point(writer, false, to, id, name);
-        json_out_char(&writer->out, '}');
-        return;
-    }
-    /* Spans without duration enclose nothing: an arrow on one would be an import error. */
-    chrome_event(&writer->out, &writer->first_event);
-    JSON_OUT_LITERAL(&writer->out, "{\"ph\":\"M\",\"name\":\"hprofiler_link\",\"cat\":\"\"");
-    chrome_out_place(&writer->out, writer->places[from].pid, writer->places[from].tid, writer->places[from].ts_ns);
-    write_link_args(writer, from, to, kind, confidence);
-}
-
-static int write_links(struct chrome_writer *writer, struct error *err)
-{
-    uint32_t blocks = trace_block_count(writer->trace, FAMILY_LINKS);
-    for (uint32_t i = 0; i < blocks; i++) {
-        struct link_block block;
-        int r = trace_links_get(writer->trace, i, &block, err);
-        if (r < 0)
-            return r;
-        for (uint32_t row = 0; row < block.info.count; row++) {
-            uint32_t from, to;
-            if (chrome_ordinal(writer, block.from[row], &from) && chrome_ordinal(writer, block.to[row], &to))
-                write_link(writer, from, to, block.kind ? block.kind[row] : 0, block.confidence ? block.confidence[row] : 0);
-        }
-        trace_links_put(writer->trace, &block);
-    }
-    return 0;
-}
-
 int chrome_write_points(struct chrome_writer *writer, struct error *err)
 {
     int r = queue_family(writer, FAMILY_INSTANTS, err);
@@ -162,7 +95,7 @@ int chrome_write_points(struct chrome_writer *writer, struct error *err)
         r = queue_family(writer, FAMILY_COUNTERS, err);
     if (r == 0)
         r = chrome_pieces_end(writer, err);
-    return r < 0 ? r : write_links(writer, err);
+    return r < 0 ? r : chrome_write_links(writer, err);
 }
 
 int chrome_make_sample(struct chrome_piece *piece, uint32_t row)

@@ -133,7 +133,7 @@ static int prepare_span(struct chrome_writer *writer, const struct span_block *b
     if (writer->places && chrome_ordinal(writer, (span_id){block->info.first + row}, &ordinal))
         writer->places[ordinal] = (struct chrome_place){
             .ts_ns = chrome_time(writer, begin_ns), .tid = drawn->tid, .pid = chrome_pid(writer, writer->tracks[track.index].process),
-            .bindable = end_ns == INT64_MIN || end_ns > begin_ns};
+            .end_ts_ns = end_ns == INT64_MIN ? UINT64_MAX : chrome_time(writer, end_ns > begin_ns ? end_ns : begin_ns)};
     return 0;
 }
 

@@ -73,10 +73,10 @@ struct chrome_writer {
     uint32_t *block_ordinals;       /* by block of spans: the number of its first one in the file; NULL: numbers are ids */
     uint32_t span_count;
     struct chrome_place {
-        uint64_t ts_ns;
+        uint64_t ts_ns, end_ts_ns;  /* equal: it has no duration, and viewers cannot hang an arrow on it */
         uint32_t pid, tid;
-        bool bindable;              /* viewers can hang an arrow on it: it has a duration */
     } *places;                      /* by ordinal; only where there are links */
+    uint32_t *request_ends;         /* by ordinal of what posted a request: what ended it; UINT32_MAX = nothing */
     uint64_t link_salt;             /* upper bits of flow ids: they stay apart when files are merged */
     uint64_t written_links, written[FAMILY_COUNT];
 };
@@ -104,7 +104,8 @@ bool chrome_ordinal(const struct chrome_writer *writer, span_id span, uint32_t *
 void chrome_out_place(struct json_out *out, uint32_t pid, uint32_t tid, uint64_t ts_ns); /* ,"pid":1,"tid":2,"ts":3.000 */
 
 int chrome_write_spans(struct chrome_writer *writer, struct error *err);
-int chrome_write_points(struct chrome_writer *writer, struct error *err);  /* instants, counter values, flows */
+int chrome_write_points(struct chrome_writer *writer, struct error *err);  /* instants, counter values, links */
+int chrome_write_links(struct chrome_writer *writer, struct error *err);
 int chrome_write_samples(struct chrome_writer *writer, struct error *err); /* "samples" and "stackFrames" */
 int chrome_write_section(struct chrome_writer *writer, struct error *err);
 

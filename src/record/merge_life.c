@@ -455,6 +455,17 @@ static int on_ledger(struct merge *merge, const struct merge_stream *stream, con
     return trace_builder_add_ledger(merge->builder, source, record->seen, record->recorded, record->lost, reason);
 }
 
+/* A collector's own row. In the first pass the targets' streams are not always shown: it counts in the second only. */
+static int on_recorder_ledger(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    return stream->process ? 0 : on_ledger(merge, stream, header);
+}
+
+static int on_target_ledger(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    return stream->process ? on_ledger(merge, stream, header) : 0;
+}
+
 static int on_calibration(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
     if (stream->process)
@@ -571,7 +582,8 @@ static const struct merge_handler handlers[] = {
     {WIRE_TASK_EXIT, MERGE_LIFE, on_task_exit},
     {WIRE_TASK_NAME, MERGE_LIFE, on_task_name},
     {WIRE_METADATA, MERGE_LIFE, on_metadata},
-    {WIRE_LEDGER, MERGE_LIFE, on_ledger},
+    {WIRE_LEDGER, MERGE_LIFE, on_recorder_ledger},
+    {WIRE_LEDGER, MERGE_ROWS, on_target_ledger},
     {WIRE_PROCESS_INFO, MERGE_LIFE, on_process_info},
     {WIRE_THREAD_START, MERGE_ROWS, on_thread_start},
     {WIRE_THREAD_END, MERGE_ROWS, on_thread_end},

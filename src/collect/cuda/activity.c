@@ -133,6 +133,8 @@ static void on_kernel(const struct cupti_kernel *kernel)
     field(&record, FIELD_KERNEL_context, kernel->context);
     field_if(&record, FIELD_KERNEL_graph, kernel->graph_node ? kernel->graph : 0);
     field_if(&record, FIELD_KERNEL_graph_node, kernel->graph_node);
+    if (!kernel->graph_node)
+        __atomic_fetch_add(&cuda.launched_kernels, 1, __ATOMIC_RELAXED);
     const char *name = kernel->name ? kernel->name : "kernel without a name";
     finish(&record, rt_string(name, strlen(name)), SPAN_KIND_KERNEL, PAYLOAD_KERNEL);
 }

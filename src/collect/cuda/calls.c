@@ -14,9 +14,10 @@ struct call_field {
     char letter;
     uint8_t offset; /* in the parameters */
 };
+enum call_role { ROLE_NONE, ROLE_KERNEL, ROLE_CAPTURE_BEGIN, ROLE_CAPTURE_END };
 struct call_info {
     uint32_t name, word; /* string ids; name 0 = not traced */
-    uint8_t kind, payload, field_count;
+    uint8_t kind, payload, role, field_count;
     struct call_field fields[FIELDS_OF_A_CALL];
 };
 static struct call_info driver_calls[DRIVER_CALLS], runtime_calls[RUNTIME_CALLS];
@@ -127,6 +128,10 @@ static void describe(struct call_info *info, const char *full_name)
     const char *name = full_name;
     size_t length = plain_name(&name);
     info->kind = contains(name, length, "Launch") && !contains(name, length, "HostFunc") ? SPAN_KIND_LAUNCH : SPAN_KIND_API;
+    info->role = contains(name, length, "BeginCapture") ? ROLE_CAPTURE_BEGIN
+                 : contains(name, length, "EndCapture") ? ROLE_CAPTURE_END
+                 : info->kind == SPAN_KIND_LAUNCH && !contains(name, length, "Graph") ? ROLE_KERNEL
+                                                                                      : ROLE_NONE;
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strlen(rows[i].name) != length || memcmp(rows[i].name, name, length) != 0)
             continue;
@@ -260,6 +265,20 @@ static uint32_t payload_fill(const struct call_info *info, const struct cupti_ca
     return present;
 }
 
+/* Launches while something is being captured become nodes of a graph; what other threads launch then is not counted either. */
+static void count_launch(const struct call_info *info, bool failed)
+{
+    static uint32_t capturing;
+    if (info->role == ROLE_NONE || failed)
+        return;
+    if (info->role == ROLE_CAPTURE_BEGIN)
+        __atomic_fetch_add(&capturing, 1, __ATOMIC_ACQ_REL);
+    else if (info->role == ROLE_CAPTURE_END)
+        __atomic_fetch_sub(&capturing, 1, __ATOMIC_ACQ_REL);
+    else if (__atomic_load_n(&capturing, __ATOMIC_ACQUIRE) == 0)
+        __atomic_fetch_add(&cuda.launches, 1, __ATOMIC_RELAXED);
+}
+
 static void call_end(const struct call_info *info, const struct cupti_call *call)
 {
     uint64_t values[16];
@@ -286,8 +305,7 @@ static void call_end(const struct call_info *info, const struct cupti_call *call
     open_call.call.thread = 0;
     if (info->kind == SPAN_KIND_SYNC)
         cuda_sampling_collect(false);
-    if (info->kind == SPAN_KIND_LAUNCH)
-        __atomic_fetch_add(&cuda.launches, 1, __ATOMIC_RELAXED);
+    count_launch(info, call->result && *(const int32_t *)call->result != 0);
 }
 
 void cuda_on_call(uint32_t domain, uint32_t id, const struct cupti_call *call)

@@ -53,6 +53,9 @@ static void write_ledger(void)
         cuda_ledger("cuda device records", "dropped by CUPTI: its buffers were full", 0, 0, cuda.dropped);
     if (cuda.graphs_opaque)
         cuda_ledger("cuda graphs", "nodes not recorded: one span a launch", cuda.graphs_opaque, cuda.graphs_opaque, 0);
+    if (cuda.launches > cuda.launched_kernels)
+        cuda_ledger("cuda kernels", "launched, but not ended when the program did", cuda.launches, cuda.launched_kernels,
+                    cuda.launches - cuda.launched_kernels);
     if (cuda.launches && !cuda.device_records)
         rt_note("CUDA launches were seen, but the device gave no records: another profiler may hold CUPTI, or the GPU's "
                 "activity may not be traced by this user");

@@ -18,7 +18,9 @@ struct cuda {
     uint64_t ns_per_tick;          /* times 2^32 */
     unsigned __int128 ticks_per_ns; /* times 2^64 */
     /* Counted for the ledger, atomically. */
-    uint64_t launches, device_records, unstamped, dropped, graphs_opaque;
+    uint64_t launches;             /* of kernels, successful, not into a graph */
+    uint64_t launched_kernels;     /* records of kernels that were launched so */
+    uint64_t device_records, unstamped, dropped, graphs_opaque;
 };
 extern struct cuda cuda;
 

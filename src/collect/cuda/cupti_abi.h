@@ -165,7 +165,7 @@ struct cupti_pc {
     size_t size;
     uint64_t cubin_crc, offset;
     uint32_t function_index, padding;
-    char *function; /* the caller's to free */
+    char *function; /* shared with other records of CUPTI: never freed */
     size_t stall_count;
     struct cupti_stall *stalls;
     uint32_t correlation;

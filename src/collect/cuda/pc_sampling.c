@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-extern void free(void *memory);
-
 enum { CONTEXTS = 16, PCS = 4096, REASONS = 64, REASON_BYTES = 128, HARDWARE_BUFFER_BYTES = 128 << 20, PERIOD_LOG2 = 12 };
 
 struct sampled_context {
@@ -120,7 +118,7 @@ static void write_samples(const struct sampled_context *sampled, struct cupti_sa
 {
     struct wire_gpu_samples record = {.header = {WIRE_GPU_SAMPLES, sizeof record / 8, 0}, .time = rt_now(), .device = (int32_t)sampled->device};
     for (size_t i = 0; i < samples->count && i < samples->capacity; i++) {
-        struct cupti_pc *pc = &samples->pcs[i];
+        const struct cupti_pc *pc = &samples->pcs[i];
         record.header.value = pc->function ? rt_string(pc->function, strnlen(pc->function, 4096)) : 0;
         record.cubin_crc = pc->cubin_crc;
         record.offset = pc->offset;
@@ -131,8 +129,6 @@ static void write_samples(const struct sampled_context *sampled, struct cupti_sa
             record.samples = pc->stalls[j].samples;
             rt_append(&record.header);
         }
-        free(pc->function);
-        pc->function = 0;
     }
     samples->count = 0;
 }

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void *find(void *library, const char *name)
 {
@@ -21,9 +22,12 @@ int main(void)
         fprintf(stderr, "play: CUDA_INJECTION64_PATH and HPROFILER_CUPTI must be set\n");
         return 1;
     }
-    int (*start)(void) = (int (*)(void))find(dlopen(injection, RTLD_NOW), "InitializeInjection");
+    int (*start)(void), (*play)(void);
+    void *found = find(dlopen(injection, RTLD_NOW), "InitializeInjection");
+    memcpy(&start, &found, sizeof found);
     if (start() != 1)
         return 1;
-    int (*play)(void) = (int (*)(void))find(dlopen(fake, RTLD_NOW), "cupti_fake_play");
+    found = find(dlopen(fake, RTLD_NOW), "cupti_fake_play");
+    memcpy(&play, &found, sizeof found);
     return play();
 }

@@ -7,6 +7,8 @@
 #include "collect/cuda/cupti_api.h"
 #include "recording.h"
 
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* the functions are found by name */
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -82,6 +84,12 @@ static void on_callback(void *context, uint32_t domain, uint32_t id, const void 
             memcpy(&record.result, call->result, sizeof record.result);
         if (call->parameters)
             memcpy(record.parameters, call->parameters, sizeof record.parameters);
+        if (call->site == CUPTI_EXIT && record.result == 0 && recording_is_allocation(call->function)) {
+            const void *first;
+            memcpy(&first, record.parameters, sizeof first);
+            memcpy(&record.pointee, first, sizeof record.pointee);
+            record.has_pointee = 1;
+        }
         put(RECORDING_CALL, &record, sizeof record, "", 0, "", 0);
     }
     pthread_mutex_unlock(&lock);

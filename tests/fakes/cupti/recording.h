@@ -8,6 +8,8 @@
 
 #include "collect/cuda/cupti_abi.h"
 
+#include <string.h>
+
 enum recording_kind {
     RECORDING_VERSION = 1, /* a u32 */
     RECORDING_NAME = 2,    /* u32 domain, u32 id, text with its NUL */
@@ -22,11 +24,17 @@ struct recording_event {
 };
 
 enum { RECORDED_PARAMETERS = 64 };
+static inline int recording_is_allocation(const char *function)
+{
+    return strstr(function, "alloc") || strstr(function, "Alloc");
+}
+
 struct recorded_call {
     uint64_t time_ns;
     uint32_t domain, id, site, correlation, context_uid, thread;
     int32_t result;
-    uint32_t padding;
+    uint32_t has_pointee;
+    uint64_t pointee; /* what the first parameter points to at the exit of a call that allocates */
     uint8_t parameters[RECORDED_PARAMETERS];
 };
 

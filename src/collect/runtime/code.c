@@ -136,6 +136,51 @@ static void text_write(struct code *table, uint32_t length)
     rt_log_append(&header, &table->body, (uint32_t)sizeof table->body.time + length, 0);
 }
 
+/* The mapping, of those in a piece of the file, that holds the address. *ret_rest: bytes at the end that are no whole line. */
+static bool text_search(const char *text, uint32_t length, uint64_t address, uint64_t *ret_start, uint64_t *ret_end, uint32_t *ret_rest)
+{
+    uint32_t begin = 0;
+    for (uint32_t i = 0; i < length; i++) {
+        if (text[i] != '\n')
+            continue;
+        const char *at = hex_read(text + begin, text + i, ret_start);
+        *ret_end = 0;
+        if (at < text + i)
+            hex_read(at + 1, text + i, ret_end);
+        if (address >= *ret_start && address < *ret_end)
+            return true;
+        begin = i + 1;
+    }
+    *ret_rest = length - begin;
+    return false;
+}
+
+bool rt_mapping_find(uintptr_t address, uintptr_t *ret_start, uintptr_t *ret_end)
+{
+    char text[1024];
+    uint64_t start = 0, end = 0;
+    uint32_t have = 0;
+    bool found = false;
+    if (rt.no_new_files)
+        return false;
+    long fd = sys_call(__NR_openat, SYS_AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    while (fd >= 0 && !found) {
+        long got = sys_call(__NR_read, fd, text + have, sizeof text - have, 0);
+        if (got <= 0)
+            break;
+        uint32_t length = have + (uint32_t)got, rest = 0;
+        found = text_search(text, length, address, &start, &end, &rest);
+        const char *unread = text + length - rest;
+        have = rest < sizeof text ? rest : 0; /* the rest of so long a line begins with no numbers */
+        __builtin_memmove(text, unread, have);
+    }
+    if (fd >= 0)
+        sys_close((int)fd);
+    *ret_start = start;
+    *ret_end = end;
+    return found;
+}
+
 static void maps_read(struct code *table)
 {
     long fd = sys_call(__NR_openat, SYS_AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);

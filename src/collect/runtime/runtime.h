@@ -50,6 +50,8 @@ struct rt_thread {
     int32_t timer;                 /* sampler: kernel timer id; -1 = none */
     uint32_t samples;              /* sampler: taken in this thread */
     uintptr_t unwinding;           /* stack: where on the stack it is being taken; 0 = not */
+    uintptr_t stack_start, stack_end; /* stack: the mapping that it lies in; 0 = unknown */
+    uint32_t stack_looks;
     char name[16];                 /* sampler: as last written */
     uint32_t lost;
     struct rt_context contexts[WIRE_CONTEXTS];
@@ -139,6 +141,7 @@ void rt_table_forget(struct rt_table *table);
 void rt_code_list(void);                          /* what is mapped executable and not yet in the log */
 uint64_t rt_code_listed_at(void);                 /* clock; 0 = never */
 void rt_code_forget(void);
+bool rt_mapping_find(uintptr_t address, uintptr_t *ret_start, uintptr_t *ret_end);
 
 /* stack.c */
 void rt_stacks_start(void);

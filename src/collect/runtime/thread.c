@@ -82,6 +82,8 @@ static void slot_fill(struct rt_thread *thread)
     thread->cpu_ns = 0;
     thread->samples = 0;
     thread->unwinding = 0;
+    thread->stack_start = thread->stack_end = 0;
+    thread->stack_looks = 0;
     thread->name[0] = 0;
     thread->tid = (int32_t)sys_tid();
     thread->serial = rt_add(&rt.thread_serial, 1u);

@@ -95,13 +95,9 @@ static int run_backends(const void *values, const struct invocation *invocation,
     (void)values;
     struct backend_list list;
     struct text text = TEXT_INIT;
-    CLEANUP(freep) struct machine *machine = malloc(sizeof *machine);
-    if (!machine)
-        return error_set(err, -ENOMEM, "out of memory");
-    machine_read("", NULL, machine);
-    int result = backends_detect(machine, &list);
+    int result = backends_detect_here(&list, err);
     if (result < 0)
-        return error_set_errno(err, result, "cannot look for backends");
+        return result;
     if (invocation->format == OUTPUT_JSON)
         print_json(&list, &text);
     else if (invocation->format == OUTPUT_CSV)

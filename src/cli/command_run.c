@@ -64,13 +64,9 @@ static void preset(void *values)
 static int check_available(const struct backend_info *info, struct error *err)
 {
     struct backend_list list;
-    CLEANUP(freep) struct machine *machine = malloc(sizeof *machine);
-    if (!machine)
-        return error_set(err, -ENOMEM, "out of memory");
-    machine_read("", NULL, machine);
-    int result = backends_detect(machine, &list);
+    int result = backends_detect_here(&list, err);
     if (result < 0)
-        return error_set_errno(err, result, "cannot look for backends");
+        return result;
     for (size_t i = 0; i < list.count; i++) {
         const struct backend_status *status = &list.items[i];
         if (status->info == info && !status->available)

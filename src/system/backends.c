@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Every backend of the program, and what this machine has for it. */
 #include "backends.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "library_probe.h"
 
 #include <errno.h>
@@ -163,6 +166,16 @@ int backends_detect(const struct machine *machine, struct backend_list *ret_list
         return -ENOMEM;
     }
     return 0;
+}
+
+int backends_detect_here(struct backend_list *ret_list, struct error *err)
+{
+    CLEANUP(freep) struct machine *machine = malloc(sizeof *machine);
+    if (!machine)
+        return error_set(err, -ENOMEM, "out of memory");
+    machine_read("", NULL, machine);
+    int result = backends_detect(machine, ret_list);
+    return result < 0 ? error_set_errno(err, result, "cannot look for backends") : 0;
 }
 
 void backend_list_finish(struct backend_list *list)

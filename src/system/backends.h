@@ -7,6 +7,8 @@
 #include "base/arena.h"
 #include "machine.h"
 
+struct error;
+
 struct backend_info {
     const char *name, *alias; /* alias "" = none */
     const char *traces;       /* what it shows, in a few words */
@@ -42,6 +44,7 @@ struct backend_list {
 
 /* Libraries are opened in a child process, so that one that crashes or hangs does us no harm. */
 int backends_detect(const struct machine *machine, struct backend_list *ret_list);
+int backends_detect_here(struct backend_list *ret_list, struct error *err); /* on this machine, which is looked at first */
 void backend_list_finish(struct backend_list *list);
 
 #endif

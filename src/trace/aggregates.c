@@ -17,7 +17,7 @@
 void sample_accumulator_finish(struct sample_accumulator *accumulator)
 {
     free(accumulator->rows);
-    free(accumulator->slots);
+    row_index_finish(&accumulator->index);
     *accumulator = (struct sample_accumulator){0};
 }
 
@@ -33,32 +33,19 @@ static uint64_t key_hash(const struct sample_aggregate *row)
                     (uint64_t)row->flags << 56);
 }
 
-static int grow_slots(struct sample_accumulator *accumulator)
+static uint64_t row_hash(const void *rows, uint32_t row)
 {
-    uint32_t slot_count = accumulator->slot_count ? accumulator->slot_count * 2 : 256;
-    uint32_t *slots = calloc(slot_count, sizeof(*slots));
-    if (!slots)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < accumulator->count; i++) {
-        uint64_t slot = key_hash(&accumulator->rows[i]);
-        while (slots[slot & (slot_count - 1)])
-            slot++;
-        slots[slot & (slot_count - 1)] = i + 1;
-    }
-    free(accumulator->slots);
-    accumulator->slots = slots;
-    accumulator->slot_count = slot_count;
-    return 0;
+    return key_hash((const struct sample_aggregate *)rows + row);
 }
 
 int sample_accumulator_add(struct sample_accumulator *accumulator, const struct sample_aggregate *sample)
 {
-    if (accumulator->count * 2 >= accumulator->slot_count && grow_slots(accumulator) < 0)
+    if (row_index_reserve(&accumulator->index, accumulator->count, row_hash, accumulator->rows) < 0)
         return -ENOMEM;
-    uint64_t slot = key_hash(sample);
-    uint32_t found;
-    for (; (found = accumulator->slots[slot & (accumulator->slot_count - 1)]) != 0; slot++) {
-        struct sample_aggregate *row = &accumulator->rows[found - 1];
+    uint64_t hash = key_hash(sample);
+    uint32_t *slot;
+    for (; *(slot = row_index_slot(&accumulator->index, hash)); hash++) {
+        struct sample_aggregate *row = &accumulator->rows[*slot - 1];
         if (same_key(row, sample)) {
             row->count += sample->count;
             if (__builtin_add_overflow(row->weight, sample->weight, &row->weight))
@@ -72,7 +59,7 @@ int sample_accumulator_add(struct sample_accumulator *accumulator, const struct 
         return -ENOMEM;
     accumulator->rows = rows;
     rows[accumulator->count] = *sample;
-    accumulator->slots[slot & (accumulator->slot_count - 1)] = ++accumulator->count;
+    *slot = ++accumulator->count;
     return 0;
 }
 

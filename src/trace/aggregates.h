@@ -10,8 +10,7 @@ struct sample_accumulator {
     struct sample_aggregate *rows;
     uint32_t count;
     size_t capacity;
-    uint32_t *slots;
-    uint32_t slot_count;
+    struct row_index index;
 };
 void sample_accumulator_finish(struct sample_accumulator *accumulator);
 int sample_accumulator_add(struct sample_accumulator *accumulator, const struct sample_aggregate *sample);

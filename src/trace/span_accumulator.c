@@ -3,54 +3,38 @@
 #include "span_accumulator.h"
 
 #include "base/array.h"
-#include "base/map.h"
 
 #include <errno.h>
 
 void span_accumulator_finish(struct span_accumulator *accumulator)
 {
     free(accumulator->rows);
-    free(accumulator->slots);
+    row_index_finish(&accumulator->index);
     *accumulator = (struct span_accumulator){0};
 }
 
-static uint64_t row_hash(string_id name, string_id category, uint8_t kind)
+static uint64_t key_hash(string_id name, string_id category, uint8_t kind)
 {
     uint64_t key = (uint64_t)category.index << 32 | name.index;
-    return (key ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15);
+    return (key ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 }
 
-static int grow(struct span_accumulator *accumulator)
+static uint64_t row_hash(const void *rows, uint32_t row)
 {
-    uint32_t slot_count = accumulator->slot_count ? accumulator->slot_count * 2 : 256;
-    uint32_t *slots = calloc(slot_count, sizeof(*slots));
-    if (!slots)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < accumulator->count; i++) {
-        const struct span_aggregate *row = &accumulator->rows[i];
-        uint64_t slot = row_hash(row->name, row->category, (uint8_t)row->kind) >> 32;
-        while (slots[slot & (slot_count - 1)])
-            slot++;
-        slots[slot & (slot_count - 1)] = i + 1;
-    }
-    free(accumulator->slots);
-    accumulator->slots = slots;
-    accumulator->slot_count = slot_count;
-    return 0;
+    const struct span_aggregate *aggregate = (const struct span_aggregate *)rows + row;
+    return key_hash(aggregate->name, aggregate->category, (uint8_t)aggregate->kind);
 }
 
 uint32_t span_accumulator_row(struct span_accumulator *accumulator, string_id name, string_id category, uint8_t kind)
 {
-    if (accumulator->count * 2 >= accumulator->slot_count && grow(accumulator) < 0)
+    if (row_index_reserve(&accumulator->index, accumulator->count, row_hash, accumulator->rows) < 0)
         return UINT32_MAX;
-    uint64_t slot = row_hash(name, category, kind) >> 32;
-    for (;; slot++) {
-        uint32_t found = accumulator->slots[slot & (accumulator->slot_count - 1)];
-        if (!found)
-            break;
-        const struct span_aggregate *row = &accumulator->rows[found - 1];
+    uint64_t hash = key_hash(name, category, kind);
+    uint32_t *slot;
+    for (; *(slot = row_index_slot(&accumulator->index, hash)); hash++) {
+        const struct span_aggregate *row = &accumulator->rows[*slot - 1];
         if (string_is(row->name, name) && string_is(row->category, category) && (uint8_t)row->kind == kind)
-            return found - 1;
+            return *slot - 1;
     }
     struct span_aggregate *rows = array_reserve(accumulator->rows, &accumulator->capacity,
                                                 (size_t)accumulator->count + 1, sizeof(*rows));
@@ -59,7 +43,7 @@ uint32_t span_accumulator_row(struct span_accumulator *accumulator, string_id na
     accumulator->rows = rows;
     rows[accumulator->count] = (struct span_aggregate){.name = name, .category = category, .kind = (enum span_kind)kind,
                                                        .min_ns = INT64_MAX, .max_ns = INT64_MIN};
-    accumulator->slots[slot & (accumulator->slot_count - 1)] = accumulator->count + 1;
+    *slot = accumulator->count + 1;
     return accumulator->count++;
 }
 
@@ -119,7 +103,5 @@ void span_accumulator_sort(struct span_accumulator *accumulator)
 {
     if (accumulator->count)
         qsort(accumulator->rows, accumulator->count, sizeof(*accumulator->rows), by_total);
-    free(accumulator->slots); /* they point to other rows now */
-    accumulator->slots = NULL;
-    accumulator->slot_count = 0;
+    row_index_finish(&accumulator->index); /* it points to other rows now */
 }

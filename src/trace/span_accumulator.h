@@ -4,14 +4,14 @@
 #define HP_TRACE_SPAN_ACCUMULATOR_H
 
 #include "nesting.h"
+#include "row_index.h"
 #include "trace.h"
 
 struct span_accumulator {
     struct span_aggregate *rows;
     uint32_t count;
     size_t capacity;
-    uint32_t *slots;     /* open addressing: row number + 1, 0 = free */
-    uint32_t slot_count; /* power of two */
+    struct row_index index;
 };
 void span_accumulator_finish(struct span_accumulator *accumulator);
 /* Finds or makes the row; UINT32_MAX on ENOMEM. */

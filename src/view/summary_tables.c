@@ -53,7 +53,9 @@ void draw_rest(struct drawing *drawing, size_t shown, size_t count, const char *
 {
     if (shown >= count)
         return;
-    text_addf(drawing->out, "  %zu more %s", count - shown, what);
+    size_t noun = strcspn(what, " ");
+    size_t one = noun - (noun > 4 && strncmp(what + noun - 4, "sses", 4) == 0 ? 2 : 1); /* processes, threads */
+    text_addf(drawing->out, "  %zu more %.*s%s", count - shown, (int)(count - shown == 1 ? one : noun), what, what + noun);
     if (percent >= 0)
         text_addf(drawing->out, ", %.1f %% together", percent);
     text_add_char(drawing->out, '\n');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A summary of a small made-up trace has exactly the numbers that its definitions give. */
 #include "view/summary.h"
+#include "view/summary_draw.h"
 
 #include "base/error.h"
 #include "trace/builder.h"
@@ -280,6 +281,23 @@ static void test_filter_leaves_out_threads_and_functions(void **state)
     summary_destroy(summary);
 }
 
+static void test_what_is_left_out_is_counted_in_good_grammar(void **state)
+{
+    (void)state;
+    struct text_look look = {.width = 80};
+    struct summary *summary = summarise(NULL);
+    struct text out = TEXT_INIT;
+    summary_draw(summary, summary->group_count[SUMMARY_SAMPLES] - 1, &look, &out);
+    assert_non_null(strstr(out.data, "\n  1 more function (--top 0 shows all), "));
+    text_finish(&out);
+    struct drawing drawing = {.out = &out};
+    draw_rest(&drawing, 2, 3, "processes", -1);
+    draw_rest(&drawing, 1, 3, "processes", -1);
+    assert_string_equal(out.data, "  1 more process\n  2 more processes\n");
+    text_finish(&out);
+    summary_destroy(summary);
+}
+
 static void test_drawing_names_everything_and_cuts_to_the_width(void **state)
 {
     (void)state;
@@ -465,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_totals_threads_and_trust),
         cmocka_unit_test(test_spans_have_self_time_and_extremes),
         cmocka_unit_test(test_filter_leaves_out_threads_and_functions),
+        cmocka_unit_test(test_what_is_left_out_is_counted_in_good_grammar),
         cmocka_unit_test(test_drawing_names_everything_and_cuts_to_the_width),
         cmocka_unit_test(test_callers_of_a_function_and_what_starts_a_thread),
         cmocka_unit_test(test_cut_stacks_come_with_their_remedy),

@@ -20,14 +20,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What record_run and record_attach have in common. */
 struct recorder {
     const struct record_options *options;
     struct session *session;
     struct recording recording;
     struct sampler *sampler;
     struct device_monitor *monitor;
+    bool sampling;    /* there is a plan for it */
     bool use_timers;  /* the kernel refuses sampling: the target samples itself */
+    char *const *argv; /* of the program to start; NULL: a process is attached to */
+    struct launch_state state;
+    struct launched launched;
+    struct record_loop loop;
     int64_t cpu_begin_ns;
 };
 
@@ -178,110 +182,104 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static int start_target(struct recorder *recorder, const struct launch_state *state, char *const argv[], bool sampling,
-                        struct launched *launched, int *ret_exec_errno, struct error *err)
+static int start_sampling(struct recorder *recorder, struct error *err)
 {
+    int r = sampler_create(&recorder->recording, &recorder->sampler, err);
+    if (r < 0)
+        return r;
+    return recorder->argv ? sampler_follow_target(recorder->sampler, recorder->launched.pid, err)
+                          : sampler_attach(recorder->sampler, recorder->loop.pid, err);
+}
+
+/* A program that cannot be executed is no failure of ours: *ret_exec_errno then. */
+static int start_target(struct recorder *recorder, int *ret_exec_errno, struct error *err)
+{
+    struct launched *launched = &recorder->launched;
     char **environment = NULL;
     int r = backend_environment(recorder->session, recorder->options, recorder->use_timers, &environment, err);
     if (r < 0)
         return r;
-    r = launch_prepare(state, argv, environment, launched, err);
+    r = launch_prepare(&recorder->state, recorder->argv, environment, launched, err);
     if (environment)
         session_environment_free(environment);
     if (r < 0)
         return r;
-    if (sampling) {
-        r = sampler_create(&recorder->recording, &recorder->sampler, err);
-        if (r == 0)
-            r = sampler_follow_target(recorder->sampler, launched->pid, err);
-        if (r < 0)
-            return r;
-    } else {
+    if (recorder->sampling)
+        r = start_sampling(recorder, err);
+    else
         record_timers_begin(&recorder->recording, launched->pid);
-    }
-    r = launch_go(launched, ret_exec_errno, err);
+    if (r == 0)
+        r = launch_go(launched, ret_exec_errno, err);
     if (r == 0 && *ret_exec_errno == 0 && recorder->use_timers)
         record_timers_check(&recorder->recording, launched->pid);
+    recorder->loop.pid = launched->pid;
+    recorder->loop.process_fd = launched->process_fd;
     return r;
 }
 
-/* With signals blocked and everything planned: from the fork to the end. */
-static int run_target(struct recorder *recorder, const struct launch_state *state, char *const argv[], bool sampling,
-                      struct record_result *result, struct error *err)
+static int start_attached(struct recorder *recorder, struct error *err)
 {
-    struct launched launched = LAUNCHED_INIT;
-    struct record_loop loop = {.child = true};
-    if (record_signals_open(&loop.signals) < 0)
+    recorder->loop.process_fd = recorder->launched.process_fd = attach_process_fd(recorder->loop.pid);
+    return start_sampling(recorder, err);
+}
+
+/* With signals blocked and everything planned: from the start of what is recorded to the end. */
+static int record_target(struct recorder *recorder, struct record_result *result, struct error *err)
+{
+    struct record_loop *loop = &recorder->loop;
+    if (record_signals_open(&loop->signals) < 0)
         return error_set_errno(err, -errno, "cannot wait for signals");
-    int r = start_target(recorder, state, argv, sampling, &launched, &result->exec_errno, err);
+    int r = recorder->argv ? start_target(recorder, &result->exec_errno, err) : start_attached(recorder, err);
     if (r == 0 && result->exec_errno == 0) {
-        loop.pid = launched.pid;
-        loop.process_fd = launched.process_fd;
-        set_window(recorder, &loop);
+        set_window(recorder, loop);
         note_options(recorder);
-        if (backend_list_has(recorder->options->backends, "cuda"))
+        if (recorder->argv && backend_list_has(recorder->options->backends, "cuda"))
             recorder->monitor = device_monitor_start(&recorder->recording);
-        run_loop(recorder, &loop);
-        r = finish_recording(recorder, &loop, result, err);
+        run_loop(recorder, loop);
+        r = finish_recording(recorder, loop, result, err);
     } else {
         session_remove(session_directory(recorder->session), NULL);
     }
-    launch_finish(&launched);
-    record_signals_close(&loop.signals);
+    record_signals_close(&loop->signals);
     return r;
 }
 
-int record_run(const struct record_options *options, char *const argv[], struct record_result *ret_result, struct error *err)
+/* command: what the session is called after. */
+static int record(struct recorder *recorder, const char *command, struct record_result *ret_result, struct error *err)
 {
-    struct recorder recorder = {.options = options, .cpu_begin_ns = clock_process_cpu_ns()};
     struct record_result result = {.wait_status = -1};
-    struct launch_state state;
     sigset_t block;
-    int sampling = plan_sampling(&recorder, false, err);
-    if (sampling < 0)
-        return sampling;
     record_signals_set(&block);
-    int r = launch_state_enter(&state, &block, err);
+    int r = launch_state_enter(&recorder->state, &block, err);
     if (r < 0)
         return r;
-    r = open_session(&recorder, base_name(argv[0]), err);
+    r = open_session(recorder, command, err);
     if (r == 0)
-        r = run_target(&recorder, &state, argv, sampling, &result, err);
-    recorder_finish(&recorder);
-    launch_state_leave(&state);
+        r = record_target(recorder, &result, err);
+    launch_finish(&recorder->launched);
+    recorder_finish(recorder);
+    launch_state_leave(&recorder->state);
     if (r == 0)
         *ret_result = result;
     return r;
 }
 
-static int attach_target(struct recorder *recorder, pid_t pid, struct record_result *result, struct error *err)
+int record_run(const struct record_options *options, char *const argv[], struct record_result *ret_result, struct error *err)
 {
-    struct record_loop loop = {.attached = true, .pid = pid, .process_fd = attach_process_fd(pid)};
-    if (record_signals_open(&loop.signals) < 0)
-        return error_set_errno(err, -errno, "cannot wait for signals");
-    int r = sampler_create(&recorder->recording, &recorder->sampler, err);
-    if (r == 0)
-        r = sampler_attach(recorder->sampler, pid, err);
-    if (r == 0) {
-        set_window(recorder, &loop);
-        note_options(recorder);
-        run_loop(recorder, &loop);
-        r = finish_recording(recorder, &loop, result, err);
-    } else {
-        session_remove(session_directory(recorder->session), NULL);
-    }
-    closep(&loop.process_fd);
-    record_signals_close(&loop.signals);
-    return r;
+    struct recorder recorder = {.options = options, .cpu_begin_ns = clock_process_cpu_ns(), .argv = argv,
+                                .launched = LAUNCHED_INIT, .loop = {.child = true, .process_fd = -1}};
+    int sampling = plan_sampling(&recorder, false, err);
+    if (sampling < 0)
+        return sampling;
+    recorder.sampling = sampling;
+    return record(&recorder, base_name(argv[0]), ret_result, err);
 }
 
 int record_attach(const struct record_options *options, pid_t pid, struct record_result *ret_result, struct error *err)
 {
-    struct recorder recorder = {.options = options, .cpu_begin_ns = clock_process_cpu_ns()};
-    struct record_result result = {.wait_status = -1};
-    struct launch_state state;
+    struct recorder recorder = {.options = options, .cpu_begin_ns = clock_process_cpu_ns(),
+                                .launched = LAUNCHED_INIT, .loop = {.attached = true, .pid = pid, .process_fd = -1}};
     char name[64] = "";
-    sigset_t block;
     int r = attach_check(pid, name, sizeof(name), err);
     if (r < 0)
         return r;
@@ -290,16 +288,5 @@ int record_attach(const struct record_options *options, pid_t pid, struct record
         return sampling;
     if (!sampling)
         return error_set(err, -EINVAL, "attaching samples the CPU: it needs the cpu backend and a frequency");
-    record_signals_set(&block);
-    r = launch_state_enter(&state, &block, err);
-    if (r < 0)
-        return r;
-    r = open_session(&recorder, name, err);
-    if (r == 0)
-        r = attach_target(&recorder, pid, &result, err);
-    recorder_finish(&recorder);
-    launch_state_leave(&state);
-    if (r == 0)
-        *ret_result = result;
-    return r;
+    return record(&recorder, name, ret_result, err);
 }

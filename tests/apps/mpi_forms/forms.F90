@@ -109,6 +109,17 @@ contains
         total_sum = total_sum + sum(int(array(:count), 8))
     end subroutine
 
+    subroutine rest()
+        use iso_c_binding, only : c_int
+        interface
+            integer(c_int) function usleep(microseconds) bind(c)
+                import :: c_int
+                integer(c_int), value :: microseconds
+            end function
+        end interface
+        if (usleep(100) /= 0) continue
+    end subroutine
+
     subroutine say(topic)
         character(len=*), intent(in) :: topic
         write (output_unit, '(i0, 1x, a, 1x, i0)') rank, topic, total_sum

@@ -20,7 +20,7 @@ struct rt_rule {
     uint64_t stored : 1;    /* the CFA is what is stored there */
     uint64_t fp_at_cfa : 1; /* the caller's frame pointer is at CFA + fp */
     uint64_t fp_at_fp : 1;  /* ... at fp + fp; neither: it is still in its register */
-    int64_t cfa : 24, ra : 12, fp : 18;
+    int64_t cfa : 21, ra : 18, fp : 18;
 };
 _Static_assert(sizeof(struct rt_rule) == 8, "a rule is one word");
 

@@ -352,7 +352,7 @@ static struct rt_rule rule_of(const struct row *row)
         return rule;
     }
     if (row->strange || (!by_fp && row->cfa_register != REGISTER_SP) || (row->cfa_is_stored && !by_fp) || row->ra.place != AT_CFA ||
-        row->fp.place == ELSEWHERE || row->fp.place == UNDEFINED || !fits(row->cfa_offset, 24) || !fits(row->ra.offset, 12) ||
+        row->fp.place == ELSEWHERE || row->fp.place == UNDEFINED || !fits(row->cfa_offset, 21) || !fits(row->ra.offset, 18) ||
         !fits(row->fp.offset, 18))
         return (struct rt_rule){.known = 1, .beyond = 1};
     rule.by_fp = by_fp;

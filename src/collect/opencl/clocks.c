@@ -2,7 +2,7 @@
 /*
  * Where a device's times lie on the host's clock. Three ways, the surest first: the runtime reads both clocks together
  * (clGetDeviceAndHostTimer); the device's times are one of the host's clocks, which several commands must have shown by
- * lying between their enqueue and their being seen complete; else bounds: a command starts after its enqueue and has
+ * lying queued within the calls that enqueued them; else bounds: a command starts after its enqueue and has
  * ended when it is seen complete. Pairs and bounds go into the records with the times that were read; nothing is
  * shifted here. One more command in 64 is compared with the clock that was chosen, as are the first 64: if it doesn't
  * fit, bounds are all that is left.
@@ -13,8 +13,8 @@
 #include <time.h>
 
 #define TOLERANCE_NS 2000
-#define WINDOW_DECIDES_NS 20000000ll /* a command under way for longer tells clocks apart badly */
-#define FITS_NEEDED 3u
+#define WINDOW_DECIDES_NS 1000000u /* a call that took longer tells clocks apart badly */
+#define FITS_NEEDED 2u
 #define INTERVAL_NS 100000000ull
 #define CHECK_EVERY 64u
 
@@ -63,23 +63,32 @@ static void write_record(struct ocl_device *device, uint64_t time, uint64_t devi
 /* ns in units of the process' clock, by how both went since the first command. */
 static uint64_t in_process_units(const struct ocl_clock *clock, uint64_t ns)
 {
-    uint64_t elapsed = ocl_raw_ns() - clock->first_raw;
-    return ns && elapsed ? ns * ((rt_now() - clock->first_time) * 16 / elapsed + 1) / 16 : ns;
+    uint64_t elapsed = ns ? ocl_raw_ns() - clock->first[0].device_time : 0;
+    return elapsed ? ns * ((rt_now() - clock->first[0].time) * 16 / elapsed + 1) / 16 : ns;
+}
+
+static struct ocl_reading read_together(unsigned which)
+{
+    struct ocl_reading best = {0, 0, ~0ull};
+    for (int i = 0; i < 3; i++) {
+        uint64_t before = rt_now(), now = read_clock(host_clocks[which]), after = rt_now();
+        if (after - before < best.spread)
+            best = (struct ocl_reading){before + (after - before) / 2, now, after - before};
+    }
+    return best;
+}
+
+static void write_pair(struct ocl_device *device, const struct ocl_reading *reading)
+{
+    uint64_t rounded = device->clock.worst[device->clock.host_clock];
+    write_record(device, reading->time, reading->device_time,
+                 reading->spread + 2 * in_process_units(&device->clock, rounded), 0);
 }
 
 static void write_host_pair(struct ocl_device *device)
 {
-    uint64_t best = ~0ull, time = 0, device_time = 0;
-    for (int i = 0; i < 3; i++) {
-        uint64_t before = rt_now(), now = read_clock(host_clocks[device->clock.host_clock]), after = rt_now();
-        if (after - before < best) {
-            best = after - before;
-            time = before + best / 2;
-            device_time = now;
-        }
-    }
-    uint64_t rounded = device->clock.worst[device->clock.host_clock];
-    write_record(device, time, device_time, best + 2 * in_process_units(&device->clock, rounded), 0);
+    struct ocl_reading reading = read_together(device->clock.host_clock);
+    write_pair(device, &reading);
 }
 
 static bool write_timer_pair(struct ocl_device *device)
@@ -98,6 +107,15 @@ static bool write_timer_pair(struct ocl_device *device)
     return true;
 }
 
+/* The host's clocks before the first command: with a pair from here on, no time has to be guessed backwards. */
+void ocl_clock_begin(struct ocl_device *device)
+{
+    for (unsigned i = 0; i < HOST_CLOCKS; i++)
+        device->clock.first[i] = read_together(i);
+    if (write_timer_pair(device))
+        device->clock.mode = OCL_CLOCK_TIMER;
+}
+
 static void write_bounds(struct ocl_device *device)
 {
     struct ocl_clock *clock = &device->clock;
@@ -109,9 +127,10 @@ static void write_bounds(struct ocl_device *device)
 }
 
 /* Keeps the tightest of each side since the last records. */
-static void take_bounds(struct ocl_clock *clock, const struct ocl_command *command, uint64_t start, uint64_t end,
+static void take_bounds(struct ocl_clock *clock, const struct ocl_command *command, const uint64_t times[4],
                         uint64_t now_raw)
 {
+    uint64_t start = times[2], end = times[3];
     int64_t distance = (int64_t)(start - command->begin_raw);
     if (!clock->after.known || distance < clock->after.distance)
         clock->after = (struct ocl_bound){distance, command->begin, start, 1};
@@ -120,22 +139,28 @@ static void take_bounds(struct ocl_clock *clock, const struct ocl_command *comma
         clock->before = (struct ocl_bound){distance, rt_now(), end, 1};
 }
 
-/* By how much the command's times lie outside of what this clock of the host allows. */
-static uint64_t misfit(unsigned which, const struct ocl_command *command, uint64_t start, uint64_t end,
-                       uint64_t now_raw)
+static uint64_t beyond(uint64_t earlier, uint64_t later)
 {
-    uint64_t under_way = now_raw - command->begin_raw, now = read_clock(host_clocks[which]);
+    return earlier > later ? earlier - later : 0;
+}
+
+/* By how much the command's times lie outside of what this clock of the host allows: queued within the call that
+ * enqueued it, ended before now. */
+static uint64_t misfit(unsigned which, const struct ocl_command *command, const uint64_t times[4], uint64_t now_raw)
+{
+    uint64_t now = read_clock(host_clocks[which]), under_way = now_raw - command->begin_raw;
     uint64_t slewed = which ? under_way / 1000 : 0; /* the others run up to 0.05 % faster or slower than the raw one */
-    uint64_t earliest = now - under_way - slewed, early = earliest > start ? earliest - start : 0;
-    uint64_t late = end > now ? end - now : 0;
-    return early > late ? early : late;
+    uint64_t early = beyond(now - under_way - slewed, times[0]);
+    uint64_t late = beyond(times[0], now - (now_raw - command->enqueued_raw) + slewed), ended = beyond(times[3], now);
+    uint64_t most = early > late ? early : late;
+    return most > ended ? most : ended;
 }
 
 /* What was outside by no more than the tolerance goes into the error bound: some runtimes round their times. */
-static bool fits_host(struct ocl_clock *clock, unsigned which, const struct ocl_command *command, uint64_t start,
-                      uint64_t end, uint64_t now_raw)
+static bool fits_host(struct ocl_clock *clock, unsigned which, const struct ocl_command *command,
+                      const uint64_t times[4], uint64_t now_raw)
 {
-    uint64_t outside = misfit(which, command, start, end, now_raw);
+    uint64_t outside = misfit(which, command, times, now_raw);
     if (outside > TOLERANCE_NS)
         return false;
     if (outside > clock->worst[which])
@@ -143,15 +168,15 @@ static bool fits_host(struct ocl_clock *clock, unsigned which, const struct ocl_
     return true;
 }
 
-static void choose(struct ocl_device *device, const struct ocl_command *command, uint64_t start, uint64_t end,
+static void choose(struct ocl_device *device, const struct ocl_command *command, const uint64_t times[4],
                    uint64_t now_raw)
 {
     struct ocl_clock *clock = &device->clock;
-    if (now_raw - command->begin_raw > (uint64_t)WINDOW_DECIDES_NS)
+    if (command->enqueued_raw - command->begin_raw > WINDOW_DECIDES_NS)
         return;
     uint32_t fitting = 0;
     for (unsigned i = 0; i < HOST_CLOCKS; i++)
-        fitting |= (uint32_t)fits_host(clock, i, command, start, end, now_raw) << i;
+        fitting |= (uint32_t)fits_host(clock, i, command, times, now_raw) << i;
     clock->candidates = clock->fitted++ ? clock->candidates & fitting : fitting;
     if (clock->fitted < FITS_NEEDED)
         return;
@@ -161,21 +186,22 @@ static void choose(struct ocl_device *device, const struct ocl_command *command,
     }
     clock->host_clock = (uint32_t)__builtin_ctz(clock->candidates);
     ocl_store(&clock->mode, (uint32_t)OCL_CLOCK_HOST);
+    write_pair(device, &clock->first[clock->host_clock]);
     write_host_pair(device);
 }
 
 /* The chosen clock against one more command. */
-static void check(struct ocl_device *device, const struct ocl_command *command, uint64_t start, uint64_t end,
+static void check(struct ocl_device *device, const struct ocl_command *command, const uint64_t times[4],
                   uint64_t now_raw)
 {
     struct ocl_clock *clock = &device->clock;
     bool fits = true;
     if (clock->mode == OCL_CLOCK_HOST) {
-        fits = fits_host(clock, clock->host_clock, command, start, end, now_raw);
+        fits = fits_host(clock, clock->host_clock, command, times, now_raw);
     } else if (clock->mode == OCL_CLOCK_TIMER) {
         int64_t since = (int64_t)(command->begin_raw - clock->pair_raw);
         int64_t slack = 20000 + (since < 0 ? -since : since) / 1000;
-        fits = (int64_t)(start - clock->pair_device) >= since - slack;
+        fits = (int64_t)(times[2] - clock->pair_device) >= since - slack;
     }
     if (fits || ++clock->misfits < 2)
         return;
@@ -198,27 +224,20 @@ static void write_due(struct ocl_device *device)
         write_bounds(device);
 }
 
-void ocl_clock_note(struct ocl_device *device, const struct ocl_command *command, uint64_t start, uint64_t end)
+void ocl_clock_note(struct ocl_device *device, const struct ocl_command *command, const uint64_t times[4])
 {
     struct ocl_clock *clock = &device->clock;
     bool known = clock->mode == OCL_CLOCK_HOST || clock->mode == OCL_CLOCK_TIMER;
     if ((known && !command->begin_raw && clock->count % 16) || ocl_swap(&clock->busy, 1u))
         return;
-    if (!clock->number) {
-        clock->number = ocl_clock_number(device);
-        clock->first_time = command->begin;
-        clock->first_raw = command->begin_raw;
-        if (write_timer_pair(device))
-            ocl_store(&clock->mode, (uint32_t)OCL_CLOCK_TIMER);
-    }
     if (command->begin_raw) {
         uint64_t now_raw = ocl_raw_ns();
         if (clock->mode == OCL_CLOCK_OPEN)
-            choose(device, command, start, end, now_raw);
+            choose(device, command, times, now_raw);
         else
-            check(device, command, start, end, now_raw);
+            check(device, command, times, now_raw);
         if (clock->mode == OCL_CLOCK_OPEN || clock->mode == OCL_CLOCK_BOUNDS)
-            take_bounds(clock, command, start, end, now_raw);
+            take_bounds(clock, command, times, now_raw);
     }
     write_due(device);
     ocl_store(&clock->busy, 0u);
@@ -227,10 +246,12 @@ void ocl_clock_note(struct ocl_device *device, const struct ocl_command *command
 void ocl_clock_flush(struct ocl_device *device)
 {
     struct ocl_clock *clock = &device->clock;
-    if (!clock->number || ocl_swap(&clock->busy, 1u))
+    if (!clock->next_ns || ocl_swap(&clock->busy, 1u)) /* no command was recorded */
         return;
     if (clock->mode == OCL_CLOCK_HOST)
         write_host_pair(device);
+    else if (clock->mode == OCL_CLOCK_TIMER)
+        write_timer_pair(device);
     else
         write_bounds(device);
     ocl_store(&clock->busy, 0u);

@@ -240,6 +240,8 @@ cl_int ocl_enqueue_end(struct ocl_enqueue *enqueue, cl_int result, cl_bool block
         return result;
     }
     int saved_errno = errno;
+    if (enqueue->command && enqueue->command->begin_raw)
+        enqueue->command->enqueued_raw = ocl_raw_ns();
     api_fields(enqueue, result, blocking);
     ocl_end(&enqueue->api);
     if (enqueue->command && result == OCL_SUCCESS)
@@ -285,7 +287,7 @@ static bool settle(struct ocl_command *command)
     if (!state)
         return false;
     if (state > 0) {
-        ocl_clock_note(command->queue->device, command, times[2], times[3]);
+        ocl_clock_note(command->queue->device, command, times);
         ocl_record_command(command, times, ocl_clock_number(command->queue->device));
     }
     ocl_direct()->clReleaseEvent(command->event);

@@ -77,6 +77,7 @@ static struct ocl_device *device_make(cl_device_id handle)
     record.device = device->number;
     record.layer = WIRE_LAYER_OPENCL;
     rt_append(&record.header);
+    ocl_clock_begin(device);
     ocl_store(&device_count, count + 1);
     return device;
 }

@@ -87,13 +87,15 @@ struct ocl_bound {
     uint64_t time, device_time;
     uint32_t known;
 };
+struct ocl_reading {
+    uint64_t time, device_time, spread; /* spread: of the process' clock around the reading of the other */
+};
 struct ocl_clock {
-    uint32_t number;      /* in records; 0 = not made yet */
     uint32_t mode;        /* enum ocl_clock_mode */
     uint32_t host_clock;  /* OCL_CLOCK_HOST: which of the host's clocks the device's times are */
     uint32_t candidates;  /* host clocks that fitted so far, a bit each */
     uint64_t worst[3];    /* by host clock: ns that a command lay outside of what it allows, the tolerance at most */
-    uint64_t first_time, first_raw; /* the same moment: process' clock, CLOCK_MONOTONIC_RAW */
+    struct ocl_reading first[3]; /* the host's clocks when the device was met */
     uint32_t fitted, misfits;
     uint32_t busy;        /* one thread at a time; the others leave it alone */
     uint32_t count;
@@ -152,6 +154,7 @@ struct ocl_command {
     cl_event event;               /* ours to release */
     uint64_t id, launch;
     uint64_t begin, begin_raw;    /* of the enqueue: process' clock, CLOCK_MONOTONIC_RAW (0 = not read) */
+    uint64_t enqueued_raw;        /* when the runtime had it; read if begin_raw was */
     uint32_t name, present;
     uint8_t span_kind, payload_kind, queued_field, submitted_field; /* 255 = none */
     uint64_t fields[OCL_COMMAND_FIELDS]; /* by position */
@@ -195,9 +198,10 @@ void ocl_record_queue(const struct ocl_queue *queue, uint32_t name);
 
 /* clocks.c */
 uint64_t ocl_raw_ns(void);
+void ocl_clock_begin(struct ocl_device *device);
 bool ocl_clock_wants_begin(struct ocl_device *device);
 uint32_t ocl_clock_number(struct ocl_device *device);
-void ocl_clock_note(struct ocl_device *device, const struct ocl_command *command, uint64_t start, uint64_t end);
+void ocl_clock_note(struct ocl_device *device, const struct ocl_command *command, const uint64_t times[4]);
 void ocl_clock_flush(struct ocl_device *device);
 
 /* programs.c */

@@ -143,7 +143,7 @@ static void record(struct mpi_call *call, unsigned number, uint64_t sequence, co
         send = in_place(&shape->send, &shape->receive);
     else if (receive.buffer == MPI_IN_PLACE)
         receive = in_place(&shape->receive, &shape->send);
-    mpi_span_begin(&span, number, SPAN_KIND_COLLECTIVE, PAYLOAD_COLLECTIVE);
+    mpi_span_begin(&span, call, number, SPAN_KIND_COLLECTIVE, PAYLOAD_COLLECTIVE);
     mpi_field(&span, FIELD_COLLECTIVE_comm, place->comm->identity);
     mpi_field(&span, FIELD_COLLECTIVE_sequence, sequence);
     if (place->root_world >= 0)
@@ -159,8 +159,8 @@ static void record(struct mpi_call *call, unsigned number, uint64_t sequence, co
         mpi_field(&span, FIELD_COLLECTIVE_no_data_from, from);
     if (request) {
         mpi_field(&span, FIELD_COLLECTIVE_nonblocking, 1);
-        span.rt.correlation = rt_correlation();
-        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*request), .address = request, .correlation = span.rt.correlation,
+        span.record->correlation = rt_correlation();
+        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*request), .address = request, .correlation = span.record->correlation,
                                               .kind = MPI_REQUEST_OTHER});
     }
     mpi_span_end(call, &span);
@@ -170,13 +170,13 @@ static void record(struct mpi_call *call, unsigned number, uint64_t sequence, co
 static void record_barrier(struct mpi_call *call, unsigned number, uint64_t sequence, const struct mpi_comm *comm, const MPI_Request *request)
 {
     struct mpi_span span;
-    mpi_span_begin(&span, number, SPAN_KIND_COLLECTIVE, PAYLOAD_COLLECTIVE);
+    mpi_span_begin(&span, call, number, SPAN_KIND_COLLECTIVE, PAYLOAD_COLLECTIVE);
     mpi_field(&span, FIELD_COLLECTIVE_comm, comm->identity);
     mpi_field(&span, FIELD_COLLECTIVE_sequence, sequence);
     if (request) {
         mpi_field(&span, FIELD_COLLECTIVE_nonblocking, 1);
-        span.rt.correlation = rt_correlation();
-        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*request), .address = request, .correlation = span.rt.correlation,
+        span.record->correlation = rt_correlation();
+        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*request), .address = request, .correlation = span.record->correlation,
                                               .kind = MPI_REQUEST_OTHER});
     }
     mpi_span_end(call, &span);

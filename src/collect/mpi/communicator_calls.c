@@ -14,7 +14,7 @@ static void record(struct mpi_call *call, unsigned number, const struct mpi_comm
     struct mpi_span span;
     if (!call->rt.thread)
         return;
-    mpi_span_begin(&span, number, SPAN_KIND_COMM, PAYLOAD_COMM);
+    mpi_span_begin(&span, call, number, SPAN_KIND_COMM, PAYLOAD_COMM);
     if (made)
         mpi_field(&span, FIELD_COMM_comm, made->identity);
     if (parent)
@@ -33,7 +33,7 @@ static void record(struct mpi_call *call, unsigned number, const struct mpi_comm
         mpi_field(&span, FIELD_COMM_name, made->name);
     struct mpi_request *entry = request ? mpi_request_find(MPI_HANDLE(*request), request) : 0;
     if (entry)
-        entry->correlation = span.rt.correlation = rt_correlation();
+        entry->correlation = span.record->correlation = rt_correlation();
     mpi_span_end(call, &span);
 }
 

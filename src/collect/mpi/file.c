@@ -33,7 +33,7 @@ void mpi_file_used(struct mpi_call *call, unsigned number, MPI_File handle, MPI_
     uint64_t sequence = file && together ? mpi_sequence(file) : 0;
     if (!call->rt.thread)
         return;
-    mpi_span_begin(&span, number, SPAN_KIND_IO, PAYLOAD_FILE_IO);
+    mpi_span_begin(&span, call, number, SPAN_KIND_IO, PAYLOAD_FILE_IO);
     if (file && file->name)
         mpi_field(&span, FIELD_FILE_IO_file, file->name);
     if (status ? result == MPI_SUCCESS : buffer != 0)
@@ -45,8 +45,8 @@ void mpi_file_used(struct mpi_call *call, unsigned number, MPI_File handle, MPI_
     if (sequence)
         mpi_field(&span, FIELD_FILE_IO_sequence, sequence);
     if (request && result == MPI_SUCCESS) {
-        span.rt.correlation = rt_correlation();
-        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*request), .address = request, .correlation = span.rt.correlation,
+        span.record->correlation = rt_correlation();
+        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*request), .address = request, .correlation = span.record->correlation,
                                               .kind = MPI_REQUEST_OTHER});
     }
     mpi_span_end(call, &span);

@@ -10,7 +10,7 @@ void mpi_sent(struct mpi_call *call, unsigned number, unsigned mode, uint64_t or
         return;
     const struct mpi_comm *comm = mpi_comm_find(handle);
     struct mpi_data data = mpi_data(buffer, count, type);
-    message_begin(&span, number, SPAN_KIND_SEND, comm, order);
+    message_begin(&span, call, number, SPAN_KIND_SEND, comm, order);
     send_half(&span, &data, mpi_peer(comm, destination), tag, mode);
     message_end(call, &span);
 }
@@ -23,7 +23,7 @@ void mpi_received(struct mpi_call *call, unsigned number, uint64_t order, const 
         return;
     const struct mpi_comm *comm = mpi_comm_find(handle);
     struct mpi_data data = mpi_data(buffer, count, type);
-    message_begin(&span, number, SPAN_KIND_RECV, comm, order);
+    message_begin(&span, call, number, SPAN_KIND_RECV, comm, order);
     if (MPI_LIKELY(result == MPI_SUCCESS))
         received_from(&span, comm, status);
     receive_rest(&span, &data, mpi_any(source, tag));
@@ -38,11 +38,11 @@ void mpi_send_posted(struct mpi_call *call, unsigned number, unsigned mode, uint
         return;
     const struct mpi_comm *comm = mpi_comm_find(handle);
     struct mpi_data data = mpi_data(buffer, count, type);
-    message_begin(&span, number, SPAN_KIND_SEND, comm, order);
+    message_begin(&span, call, number, SPAN_KIND_SEND, comm, order);
     send_half(&span, &data, mpi_peer(comm, destination), tag, mode);
     if (MPI_LIKELY(result == MPI_SUCCESS)) {
-        span.rt.correlation = rt_correlation();
-        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*posted), .address = posted, .correlation = span.rt.correlation,
+        span.record->correlation = rt_correlation();
+        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*posted), .address = posted, .correlation = span.record->correlation,
                                               .kind = MPI_REQUEST_SEND});
     }
     message_end(call, &span);
@@ -57,12 +57,12 @@ void mpi_receive_posted(struct mpi_call *call, unsigned number, uint64_t order, 
     struct mpi_comm *comm = mpi_comm_find(handle);
     struct mpi_data data = mpi_data(buffer, count, type);
     unsigned any = mpi_any(source, tag);
-    message_begin(&span, number, SPAN_KIND_RECV, comm, order);
+    message_begin(&span, call, number, SPAN_KIND_RECV, comm, order);
     asks_for(&span, mpi_peer(comm, source), tag, any);
     receive_rest(&span, &data, any);
     if (MPI_LIKELY(result == MPI_SUCCESS)) {
-        span.rt.correlation = rt_correlation();
-        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*posted), .address = posted, .correlation = span.rt.correlation,
+        span.record->correlation = rt_correlation();
+        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*posted), .address = posted, .correlation = span.record->correlation,
                                               .kind = MPI_REQUEST_RECEIVE, .comm = comm});
     }
     message_end(call, &span);
@@ -77,7 +77,7 @@ void mpi_exchanged(struct mpi_call *call, unsigned number, uint64_t order, const
     const struct mpi_comm *comm = mpi_comm_find(handle);
     struct mpi_data sent = mpi_data(exchange->sendbuf, exchange->sendcount, exchange->sendtype);
     struct mpi_data received = mpi_data(exchange->recvbuf, exchange->recvcount, exchange->recvtype);
-    message_begin(&span, number, SPAN_KIND_RECV, comm, order);
+    message_begin(&span, call, number, SPAN_KIND_RECV, comm, order);
     send_half(&span, &sent, mpi_peer(comm, exchange->dest), exchange->sendtag, WORD_STANDARD);
     if (result == MPI_SUCCESS)
         received_from(&span, comm, status);

@@ -74,36 +74,58 @@ MPI_INLINE uint64_t mpi_order(void)
     return ++mpi.order;
 }
 
-/* A span in the making. As all is inlined, the compiler knows how many fields there are so far. */
+/* A span in the making, in its place among the thread's records. No other record may be written before it is closed. */
+#define MPI_FIELDS_MAX 16u
 struct mpi_span {
-    struct rt_span rt;
-    unsigned fields;
+    struct wire_span *record;
+    uint64_t *at;                 /* where the next field goes */
+    uint32_t present;
+    bool lost;                    /* there was no room: `spare` is filled for nothing */
+    uint64_t spare[sizeof(struct wire_span) / 8 + MPI_FIELDS_MAX];
 };
 
-/* The part that all calls have; the fields are appended. */
-MPI_INLINE void mpi_span_begin(struct mpi_span *span, unsigned number, unsigned kind, unsigned payload)
+/* The part that all calls have; the call ends here, what we take for recording it isn't its time. */
+MPI_INLINE void mpi_span_begin(struct mpi_span *span, const struct mpi_call *call, unsigned number, unsigned kind, unsigned payload)
 {
-    span->rt.correlation = 0;
-    span->rt.name = mpi.names[number];
-    span->rt.category = 0;
-    span->rt.stack = MPI_UNLIKELY(mpi.call_tree) ? rt_stack(2) : 0; /* without the wrapper and the function that it calls */
-    span->rt.present = 0;
-    span->rt.layer = WIRE_LAYER_MPI;
-    span->rt.span_kind = (uint8_t)kind;
-    span->rt.payload_kind = (uint8_t)payload;
-    span->fields = 0;
+    uint64_t end = rt_now();
+    uint32_t stack = MPI_UNLIKELY(mpi.call_tree) ? rt_stack(2) : 0; /* without the wrapper and the function that it calls */
+    uint64_t *words = rt_record(sizeof span->spare);
+    span->lost = !words;
+    if (MPI_UNLIKELY(!words))
+        words = span->spare;
+    words[1] = call->rt.begin;
+    words[2] = end;
+    words[3] = 0;
+    words[4] = WIRE_LAYER_MPI | (uint64_t)kind << 8 | (uint64_t)payload << 16;
+    words[5] = stack;
+    span->record = (struct wire_span *)(void *)words;
+    span->record->header.value = mpi.names[number];
+    span->at = words + sizeof(struct wire_span) / 8;
+    span->present = 0;
 }
 
 /* Positions (FIELD_..., wire/kinds.h) must come in ascending order. */
 MPI_INLINE void mpi_field(struct mpi_span *span, unsigned position, uint64_t value)
 {
-    span->rt.fields[span->fields++] = value;
-    span->rt.present |= 1u << position;
+    *span->at++ = value;
+    span->present |= 1u << position;
+}
+
+/* Published, but for a call that goes on. */
+MPI_INLINE void mpi_span_close(struct mpi_span *span)
+{
+    uint32_t bytes = (uint32_t)((char *)span->at - (char *)span->record);
+    span->record->header.kind = WIRE_SPAN;
+    span->record->header.words = (uint16_t)(bytes / 8);
+    span->record->present = span->present;
+    if (MPI_LIKELY(!span->lost))
+        rt_commit(bytes);
 }
 
 MPI_INLINE void mpi_span_end(struct mpi_call *call, struct mpi_span *span)
 {
-    rt_leave_span(call->rt, &span->rt);
+    mpi_span_close(span);
+    rt_cancel(call->rt, WIRE_LAYER_MPI);
 }
 
 /* Numbers for `count` at once: the first. */

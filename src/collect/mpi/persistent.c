@@ -31,14 +31,14 @@ void mpi_receive_prepared(struct mpi_call *call, unsigned number, const void *bu
     prepare(call, number, &request, prepared, result);
 }
 
-static void started_fields(struct mpi_span *span, unsigned number, const struct mpi_request *request, uint64_t order)
+static void started_fields(struct mpi_span *span, const struct mpi_call *call, unsigned number, const struct mpi_request *request, uint64_t order)
 {
     if (request->kind == MPI_REQUEST_RECEIVE) {
-        message_begin(span, number, SPAN_KIND_RECV, request->comm, order);
+        message_begin(span, call, number, SPAN_KIND_RECV, request->comm, order);
         asks_for(span, request->peer, request->tag, request->any);
         receive_rest(span, &request->data, request->any);
     } else {
-        message_begin(span, number, SPAN_KIND_SEND, request->comm, order);
+        message_begin(span, call, number, SPAN_KIND_SEND, request->comm, order);
         send_half(span, &request->data, request->peer, request->tag, request->mode);
     }
 }
@@ -47,14 +47,12 @@ static void started_fields(struct mpi_span *span, unsigned number, const struct 
 static void started_inside(const struct mpi_call *call, struct mpi_request *request, uint64_t order)
 {
     struct mpi_span span;
-    started_fields(&span, CALL_MPI_Start, request, order);
-    span.rt.name = mpi.words[WORD_STARTED];
-    span.rt.begin = call->rt.begin;
-    span.rt.end = rt_now();
-    span.rt.correlation = request->correlation = rt_correlation();
+    started_fields(&span, call, CALL_MPI_Start, request, order);
+    span.record->header.value = mpi.words[WORD_STARTED];
+    span.record->correlation = request->correlation = rt_correlation();
     if (mpi.threads)
         mpi_field(&span, FIELD_MESSAGE_threads, 1);
-    rt_span(&span.rt);
+    mpi_span_close(&span);
 }
 
 void mpi_started(struct mpi_call *call, unsigned number, uint64_t order, int count, const MPI_Request *requests)
@@ -72,7 +70,7 @@ void mpi_started(struct mpi_call *call, unsigned number, uint64_t order, int cou
         mpi_plain(call, number, SPAN_KIND_API);
         return;
     }
-    started_fields(&span, number, request, order);
-    span.rt.correlation = request->correlation = rt_correlation();
+    started_fields(&span, call, number, request, order);
+    span.record->correlation = request->correlation = rt_correlation();
     message_end(call, &span);
 }

@@ -10,7 +10,7 @@ static void probed(struct mpi_call *call, unsigned number, const struct mpi_comm
     struct mpi_span span;
     if (!call->rt.thread)
         return;
-    mpi_span_begin(&span, number, SPAN_KIND_PROBE, PAYLOAD_MESSAGE);
+    mpi_span_begin(&span, call, number, SPAN_KIND_PROBE, PAYLOAD_MESSAGE);
     mpi_field(&span, FIELD_MESSAGE_comm, comm ? comm->identity : 0);
     if (found)
         received_from(&span, comm, status);
@@ -47,7 +47,7 @@ void mpi_matched_received(struct mpi_call *call, unsigned number, uint64_t handl
     }
     if (call->rt.thread) {
         struct mpi_data data = mpi_data(buffer, count, type);
-        message_begin(&span, number, SPAN_KIND_RECV, message.comm, message.order);
+        message_begin(&span, call, number, SPAN_KIND_RECV, message.comm, message.order);
         if (result == MPI_SUCCESS)
             received_from(&span, message.comm, status);
         receive_rest(&span, &data, message.any);
@@ -67,12 +67,12 @@ void mpi_matched_posted(struct mpi_call *call, unsigned number, uint64_t handle,
     }
     if (call->rt.thread) {
         struct mpi_data data = mpi_data(buffer, count, type);
-        message_begin(&span, number, SPAN_KIND_RECV, message.comm, message.order);
+        message_begin(&span, call, number, SPAN_KIND_RECV, message.comm, message.order);
         asks_for(&span, message.peer, message.tag, 0);
         receive_rest(&span, &data, message.any);
-        span.rt.correlation = rt_correlation();
+        span.record->correlation = rt_correlation();
         if (result == MPI_SUCCESS)
-            mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*posted), .address = posted, .correlation = span.rt.correlation,
+            mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*posted), .address = posted, .correlation = span.record->correlation,
                                                   .kind = MPI_REQUEST_RECEIVE, .comm = message.comm});
         message_end(call, &span);
     }

@@ -65,7 +65,7 @@ void mpi_plain(struct mpi_call *call, unsigned number, unsigned kind)
     struct mpi_span span;
     if (!call->rt.thread)
         return;
-    mpi_span_begin(&span, number, kind, 0);
+    mpi_span_begin(&span, call, number, kind, 0);
     mpi_span_end(call, &span);
 }
 
@@ -88,7 +88,7 @@ void mpi_finalized(struct mpi_call *call, unsigned number, uint64_t order)
     struct mpi_span span;
     if (!call->rt.thread)
         return;
-    mpi_span_begin(&span, number, SPAN_KIND_INIT, PAYLOAD_MESSAGE);
+    mpi_span_begin(&span, call, number, SPAN_KIND_INIT, PAYLOAD_MESSAGE);
     mpi_field(&span, FIELD_MESSAGE_order, order);
     mpi_span_end(call, &span);
 }

@@ -58,8 +58,8 @@ static void leave(struct mpi_call *call, unsigned number, unsigned kind, uint64_
     struct mpi_span span;
     if (!call->rt.thread)
         return;
-    mpi_span_begin(&span, number, kind, PAYLOAD_WAIT);
-    span.rt.correlation = correlation;
+    mpi_span_begin(&span, call, number, kind, PAYLOAD_WAIT);
+    span.record->correlation = correlation;
     mpi_field(&span, FIELD_WAIT_requests, requests);
     mpi_field(&span, FIELD_WAIT_completed, completed);
     mpi_span_end(call, &span);

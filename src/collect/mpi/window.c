@@ -42,7 +42,7 @@ static void record(struct mpi_call *call, unsigned number, const struct mpi_comm
     struct mpi_span span;
     if (!call->rt.thread)
         return;
-    mpi_span_begin(&span, number, SPAN_KIND_RMA, PAYLOAD_RMA);
+    mpi_span_begin(&span, call, number, SPAN_KIND_RMA, PAYLOAD_RMA);
     if (window) {
         mpi_field(&span, FIELD_RMA_window, window->identity);
         if (rank != MPI_PROC_NULL)
@@ -67,7 +67,7 @@ void mpi_accessed(struct mpi_call *call, unsigned number, const struct mpi_acces
         return;
     struct mpi_data origin = mpi_data(access->origin, access->origin_count, access->origin_type);
     uint64_t bytes = mpi_data(0, access->target_count, access->target_type).bytes;
-    mpi_span_begin(&span, number, SPAN_KIND_RMA, PAYLOAD_RMA);
+    mpi_span_begin(&span, call, number, SPAN_KIND_RMA, PAYLOAD_RMA);
     if (window) {
         mpi_field(&span, FIELD_RMA_window, window->identity);
         mpi_field(&span, FIELD_RMA_target, (uint64_t)(int64_t)mpi_peer(window, access->target));
@@ -80,8 +80,8 @@ void mpi_accessed(struct mpi_call *call, unsigned number, const struct mpi_acces
     mpi_field(&span, FIELD_RMA_origin_buffer, origin.address);
     mpi_field(&span, FIELD_RMA_origin_extent, origin.extent);
     if (request && result == MPI_SUCCESS) {
-        span.rt.correlation = rt_correlation();
-        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*request), .address = request, .correlation = span.rt.correlation,
+        span.record->correlation = rt_correlation();
+        mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*request), .address = request, .correlation = span.record->correlation,
                                               .kind = MPI_REQUEST_OTHER});
     }
     mpi_span_end(call, &span);

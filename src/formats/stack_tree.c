@@ -133,21 +133,30 @@ static uint32_t tree_leaf(struct stack_tree *tree, struct stack_scratch *scratch
     return node;
 }
 
-static int tree_add_sample(struct stack_tree *tree, struct stack_scratch *scratch, const struct sample_block *block,
-                           uint32_t row, uint32_t program)
+/* The same, remembered. */
+static uint32_t find_leaf(struct stack_tree *tree, struct stack_scratch *scratch, stack_id stack, enum stack_tree_mark mark,
+                          uint32_t program)
 {
     if (program != scratch->program)
         map_clear(&scratch->leaves);
     scratch->program = program;
-    stack_id stack = block->stack ? block->stack[row] : STACK_NONE;
-    enum stack_tree_mark mark = mark_of(block->flags ? block->flags[row] : 0);
     uint64_t key = (uint64_t)stack.index << 2 | (unsigned)mark, found;
     if (!map_get(&scratch->leaves, key, &found)) {
         found = tree_leaf(tree, scratch, stack, mark, program);
         if (found == UINT32_MAX || map_set(&scratch->leaves, key, found) < 0)
-            return -ENOMEM;
+            return UINT32_MAX;
     }
-    uint32_t node = (uint32_t)found;
+    return (uint32_t)found;
+}
+
+static int tree_add_sample(struct stack_tree *tree, struct stack_scratch *scratch, const struct sample_block *block,
+                           uint32_t row, uint32_t program)
+{
+    stack_id stack = block->stack ? block->stack[row] : STACK_NONE;
+    enum stack_tree_mark mark = mark_of(block->flags ? block->flags[row] : 0);
+    uint32_t node = find_leaf(tree, scratch, stack, mark, program);
+    if (node == UINT32_MAX)
+        return -ENOMEM;
     tree->nodes[node].self += block->weight[row];
     tree->total += block->weight[row];
     tree->samples++;
@@ -190,11 +199,13 @@ static int tree_from_samples(struct stack_tree *tree, const struct progress *pro
 struct open_span {
     int64_t begin_ns, end_ns, children_ns;
     uint32_t node;
+    bool holds;
 };
 struct span_sweep {
     struct open_span *open;
     size_t count, capacity;
     track_id track;
+    struct stack_scratch scratch;
 };
 
 static void sweep_close(struct stack_tree *tree, struct span_sweep *sweep)
@@ -211,6 +222,16 @@ static void sweep_close(struct stack_tree *tree, struct span_sweep *sweep)
         sweep->open[sweep->count - 1].children_ns += duration_ns;
 }
 
+/* Where a span hangs: below its call stack, where one was taken, else in the span around it. */
+static uint32_t sweep_parent(struct stack_tree *tree, struct span_sweep *sweep, const struct span_block *block, uint32_t row)
+{
+    bool called = block->stack && !stack_id_is(block->stack[row], STACK_NONE);
+    if (sweep->count && !called)
+        return sweep->open[sweep->count - 1].node;
+    uint32_t program = tree_program(tree, block->info.track);
+    return called && program != UINT32_MAX ? find_leaf(tree, &sweep->scratch, block->stack[row], MARK_NONE, program) : program;
+}
+
 static int sweep_add(struct stack_tree *tree, struct span_sweep *sweep, const struct span_block *block, uint32_t row)
 {
     int64_t begin_ns = block->begin_ns[row];
@@ -220,9 +241,9 @@ static int sweep_add(struct stack_tree *tree, struct span_sweep *sweep, const st
     while (sweep->count && sweep->open[sweep->count - 1].end_ns <= begin_ns)
         sweep_close(tree, sweep);
     /* Overlap without nesting (device streams): beside the open ones, not inside. */
-    while (sweep->count && sweep->open[sweep->count - 1].end_ns < end_ns)
+    while (sweep->count && (sweep->open[sweep->count - 1].end_ns < end_ns || !sweep->open[sweep->count - 1].holds))
         sweep_close(tree, sweep);
-    uint32_t parent = sweep->count ? sweep->open[sweep->count - 1].node : tree_program(tree, block->info.track);
+    uint32_t parent = sweep_parent(tree, sweep, block, row);
     if (parent == UINT32_MAX)
         return -ENOMEM;
     string_id label = block->name ? block->name[row] : STRING_NONE;
@@ -231,7 +252,8 @@ static int sweep_add(struct stack_tree *tree, struct span_sweep *sweep, const st
     if (node == UINT32_MAX || !open)
         return -ENOMEM;
     sweep->open = open;
-    open[sweep->count++] = (struct open_span){.begin_ns = begin_ns, .end_ns = end_ns, .node = node};
+    open[sweep->count++] = (struct open_span){.begin_ns = begin_ns, .end_ns = end_ns, .node = node,
+                                                     .holds = trace_span_holds(tree->trace, block->info.track, block->kind ? block->kind[row] : 0)};
     return 0;
 }
 
@@ -256,7 +278,8 @@ static int tree_from_spans(struct stack_tree *tree, const struct progress *progr
 {
     struct walk walk = walk_begin(tree->trace, progress, "spans", 1u << FAMILY_SPANS);
     int r = 0;
-    struct span_sweep sweep = {.track = TRACK_NONE};
+    struct span_sweep sweep = {.track = TRACK_NONE, .scratch.program = UINT32_MAX};
+    map_init(&sweep.scratch.leaves);
     uint32_t blocks = trace_block_count(tree->trace, FAMILY_SPANS);
     for (uint32_t i = 0; i < blocks && r == 0; i++) {
         walk_step(&walk);
@@ -265,6 +288,8 @@ static int tree_from_spans(struct stack_tree *tree, const struct progress *progr
     while (sweep.count)
         sweep_close(tree, &sweep);
     free(sweep.open);
+    free(sweep.scratch.frames);
+    map_finish(&sweep.scratch.leaves);
     return r;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All stacks of a trace merged into one tree, outermost frame first: program, then frames. Made of on-CPU samples (weights in
- * ns of CPU time), or, in a trace without any, of nested spans (self time in ns).
+ * ns of CPU time), or, in a trace without any, of nested spans (self time in ns): a span whose call stack was taken hangs below its
+ * frames, any other in the span around it.
  */
 #ifndef HP_FORMATS_STACK_TREE_H
 #define HP_FORMATS_STACK_TREE_H

@@ -88,6 +88,36 @@ static void test_folded_takes_spans_where_nothing_was_sampled(void **state)
     trace_unref(trace);
 }
 
+/* MPI_Send [0,100] from main;work; in it a copy [10,40] without a stack; work on a stream, side by side. */
+static void test_spans_hang_below_their_call_stacks(void **state)
+{
+    struct small s = {0};
+    struct error err = ERROR_INIT;
+    struct trace *trace;
+    assert_int_equal(trace_builder_create(&(struct builder_options){0}, &s.builder, &err), 0);
+    small_tables(&s);
+    struct trace_track stream = {.kind = TRACK_KIND_STREAM, .name = small_string(&s, "stream 7"), .process = {0}, .tid = -1, .device = 0,
+                                 .stream = 7, .start_ns = INT64_MIN, .end_ns = INT64_MIN};
+    track_id lane;
+    assert_int_equal(trace_builder_add_track(s.builder, &stream, &lane), 0);
+    struct span spans[] = {{.track = s.main, .begin_ns = 0, .end_ns = 100, .stack = s.in_work},
+                           {.track = s.main, .begin_ns = 10, .end_ns = 40, .stack = STACK_NONE},
+                           {.track = s.main, .begin_ns = 200, .end_ns = 205, .stack = s.in_main},
+                           {.track = lane, .begin_ns = 0, .end_ns = 50, .stack = STACK_NONE},
+                           {.track = lane, .begin_ns = 20, .end_ns = 30, .stack = STACK_NONE}};
+    const char *names[] = {"MPI_Send", "copy", "MPI_Send", "kernel", "other"};
+    for (size_t i = 0; i < 5; i++) {
+        spans[i].name = small_string(&s, names[i]);
+        spans[i].parent = SPAN_NONE;
+        trace_builder_add_span(s.builder, &spans[i], NULL, NULL);
+    }
+    assert_int_equal(trace_builder_finish(s.builder, &trace, &err), 0);
+    trace_builder_destroy(s.builder);
+    assert_string_equal(written(&format_folded, trace), "demo;kernel 50\ndemo;main;MPI_Send 5\ndemo;main;work;MPI_Send 70\n"
+                                                        "demo;main;work;MPI_Send;copy 30\ndemo;other 10\n");
+    trace_unref(trace);
+}
+
 static void test_equal_names_of_two_modules_stay_apart(void **state)
 {
     struct small s = {0};
@@ -268,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_folded_stacks_weigh_nanoseconds, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_folded_takes_spans_where_nothing_was_sampled, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(test_spans_hang_below_their_call_stacks, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_equal_names_of_two_modules_stay_apart, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_speedscope_has_a_profile_for_each_thread, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_csv_is_one_table, make_path, remove_path),

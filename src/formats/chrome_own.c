@@ -358,8 +358,9 @@ int own_consume(struct chrome_import *import, const struct chrome_batch *batch, 
     int r = import_begin_batch(import, batch);
     for (size_t i = 0; i < batch->event_count && r == 0; i++) {
         const struct chrome_event *event = &batch->events[i];
-        track_id track = track_of(import->own_state, &batch->tracks[event->track]);
-        r = event->flags & EVENT_NOT_OBJECT ? 0 : own_event(import, batch, event, track);
+        if (event->flags & EVENT_NOT_OBJECT)
+            continue; /* names no track: there may be none */
+        r = own_event(import, batch, event, track_of(import->own_state, &batch->tracks[event->track]));
         if (r == -EBADMSG || r == -EINVAL)
             return error_set(err, -EBADMSG,
                              "%s: event %zu of the piece at offset %zu does not fit the file's hprofiler section: the file was changed",

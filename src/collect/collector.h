@@ -77,6 +77,9 @@ void rt_counter(unsigned layer, uint32_t name, uint32_t unit, double value) RT_A
 void rt_link(unsigned kind, unsigned confidence, unsigned from_layer, uint64_t from, unsigned to_layer, uint64_t to) RT_API("link");
 /* Any record, copied as it is. False if it was lost (and counted). */
 bool rt_append(const struct wire_header *record) RT_API("append");
+/* The same for what is written seldom and must outlive --buffer-limit and --delay (ranks, communicators): into the process log, beside
+ * the names, whose room it leaves alone when half of it is full. */
+bool rt_keep(const struct wire_header *record) RT_API("keep");
 
 uint64_t rt_now(void) RT_API("now");                 /* the clock of this process' records */
 uint64_t rt_correlation(void) RT_API("correlation"); /* a new id, unique in the process */

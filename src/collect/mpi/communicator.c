@@ -246,7 +246,7 @@ static void note_rank(void)
     record.rank = mpi_world.rank;
     record.size = (int32_t)mpi_world.own->size;
     record.world = mpi_world.identity;
-    rt_append(&record.header);
+    rt_keep(&record.header);
 }
 
 void mpi_comm_note(struct mpi_comm *comm)
@@ -257,11 +257,9 @@ void mpi_comm_note(struct mpi_comm *comm)
     listed = listed && bytes / 8 <= WIRE_WORDS_MAX;
     if (!listed)
         bytes = sizeof(struct wire_mpi_comm);
-    rt_place place = rt_open(bytes);
-    struct wire_mpi_comm *record = place.record;
+    struct wire_mpi_comm *record = mpi_memory_take(bytes);
     if (!record)
         return;
-    __builtin_memset(record, 0, bytes);
     record->header = (struct wire_header){WIRE_MPI_COMM, (uint16_t)(bytes / 8), comm->name};
     record->time = rt_now();
     record->comm = comm->identity;
@@ -276,10 +274,10 @@ void mpi_comm_note(struct mpi_comm *comm)
         if (both)
             list(out + comm->own->size, comm->peers);
     }
-    rt_close(place);
-    if (comm == &mpi_world)
+    comm->noted = rt_keep(&record->header);
+    mpi_memory_give(record, bytes);
+    if (comm == &mpi_world && comm->noted)
         note_rank();
-    comm->noted = 1;
 }
 
 static void self_start(void)

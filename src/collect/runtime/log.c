@@ -127,6 +127,15 @@ void rt_log_info(uint32_t topic, const char *text)
     rt_log_append(&record.header, &record.time, sizeof record - sizeof record.header, 0);
 }
 
+bool rt_keep(const struct wire_header *record)
+{
+    if (!rt_ready())
+        return false;
+    if (rt_load(&rt.process->log_reserved) > rt.log_capacity / 2)
+        return rt_append(record);
+    return rt_log_append(record, record + 1, wire_bytes(record) - (uint32_t)sizeof *record, 0) == 0;
+}
+
 void rt_note(const char *text)
 {
     if (rt_ready())

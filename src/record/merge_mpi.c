@@ -26,11 +26,13 @@ static void mpi_destroy(void *state)
     free(mpi->processes);
     free(mpi->comms);
     free(mpi->groups);
+    free(mpi->accesses);
     map_finish(&mpi->process_index);
     map_finish(&mpi->comm_index);
     map_finish(&mpi->local_comms);
     map_finish(&mpi->group_index);
     map_finish(&mpi->finalize_names);
+    map_finish(&mpi->closing_names);
     message_match_destroy(mpi->match);
     free(mpi);
 }
@@ -151,7 +153,8 @@ static int mpi_note(struct merge *merge, void *state, const struct merge_span *s
         return merge_mpi_add_finalize(mpi, process, span);
     if (span->payload->kind == PAYLOAD_MESSAGE && span->span->kind != SPAN_KIND_PROBE)
         return merge_mpi_add_message(mpi, process, span, handle);
-    return merge_mpi_add_member(mpi, process, span, handle);
+    int code = merge_mpi_add_access(mpi, process, span, handle);
+    return code ? code : merge_mpi_add_member(mpi, process, span, handle);
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
@@ -192,6 +195,8 @@ static int mpi_finish(struct merge *merge, void *state, struct error *err)
         code = merge_mpi_link_requests(mpi);
         if (code == 0)
             code = merge_mpi_link_messages(mpi);
+        if (code == 0)
+            code = merge_mpi_link_accesses(mpi);
         if (code == 0)
             code = merge_mpi_close_groups(mpi);
     }

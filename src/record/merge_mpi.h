@@ -38,6 +38,16 @@ struct mpi_group {
     uint32_t members, expected;    /* expected: 0 = not known */
 };
 
+/* A put, get or accumulate, or a call that completes some. */
+struct mpi_access {
+    uint64_t window, epoch;
+    int64_t begin_ns;
+    uint32_t process;              /* place in processes */
+    int32_t target;
+    uint32_t span;
+    uint8_t closing;               /* 0 = an access */
+};
+
 struct merge_mpi {
     struct merge *merge;
     struct mpi_process *processes;
@@ -51,6 +61,9 @@ struct merge_mpi {
     size_t group_count, group_capacity;
     struct map group_index;
     struct map finalize_names;     /* string id -> whether it is a name of MPI_Finalize */
+    struct mpi_access *accesses;
+    size_t access_count, access_capacity;
+    struct map closing_names;      /* string id -> which of the calls that complete accesses */
     uint64_t comms_unlisted, local_collectives, requests_unknown;
     struct message_match *match;
 };
@@ -85,5 +98,9 @@ int merge_mpi_close_groups(struct merge_mpi *mpi);
 int merge_mpi_add_message(struct merge_mpi *mpi, struct mpi_process *process, const struct merge_span *span, span_id handle);
 int merge_mpi_add_finalize(struct merge_mpi *mpi, struct mpi_process *process, const struct merge_span *span);
 int merge_mpi_link_messages(struct merge_mpi *mpi);
+
+/* merge_mpi_windows.c */
+int merge_mpi_add_access(struct merge_mpi *mpi, const struct mpi_process *process, const struct merge_span *span, span_id handle);
+int merge_mpi_link_accesses(struct merge_mpi *mpi);
 
 #endif

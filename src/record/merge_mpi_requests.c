@@ -73,7 +73,7 @@ void merge_mpi_resolve(const struct mpi_complete *complete, const struct span *s
     if (complete->flags & WIRE_MPI_CANCELLED) {
         payload->present |= 1u << FIELD_MESSAGE_cancelled;
         payload->fields[FIELD_MESSAGE_cancelled].u64 = 1;
-    } else if (receive && (complete->flags & WIRE_MPI_STATUS)) {
+    } else if (receive && ((complete->flags & WIRE_MPI_STATUS) || complete->source < -1)) { /* -2: of another MPI_COMM_WORLD */
         payload->present |= 1u << FIELD_MESSAGE_receive_from | 1u << FIELD_MESSAGE_receive_tag | 1u << FIELD_MESSAGE_receive_bytes;
         payload->fields[FIELD_MESSAGE_receive_from].i64 = complete->source;
         payload->fields[FIELD_MESSAGE_receive_tag].i64 = complete->tag;

@@ -6,11 +6,12 @@
 #define WORLD 4711u
 #define RANKS 3
 
-enum text { MPI, SEND, RECV, ISEND, IRECV, WAIT, BARRIER, DUP, FINALIZE, LIBRARY, WORLD_NAME, TEXTS };
+enum text { MPI, SEND, RECV, ISEND, IRECV, WAIT, BARRIER, DUP, FINALIZE, PUT, FENCE, LOCK, FLUSH, UNLOCK, LIBRARY, WORLD_NAME, TEXTS };
 static const char *const texts[] = {
     [MPI] = "mpi", [SEND] = "MPI_Send", [RECV] = "MPI_Recv", [ISEND] = "MPI_Isend", [IRECV] = "MPI_Irecv", [WAIT] = "MPI_Wait",
     [BARRIER] = "MPI_Barrier", [DUP] = "MPI_Comm_dup", [FINALIZE] = "MPI_Finalize", [LIBRARY] = "A library 1.0",
-    [WORLD_NAME] = "MPI_COMM_WORLD", [TEXTS] = NULL,
+    [WORLD_NAME] = "MPI_COMM_WORLD", [PUT] = "MPI_Put", [FENCE] = "MPI_Win_fence", [LOCK] = "MPI_Win_lock", [FLUSH] = "MPI_Win_flush",
+    [UNLOCK] = "MPI_Win_unlock", [TEXTS] = NULL,
 };
 
 /* The records of one rank, as its only thread writes them. */
@@ -361,6 +362,37 @@ static void test_a_communicator_without_an_identity_joins_nobody(void **state)
     assert_int_equal(fixture_lost(trace, "identity"), 4);
 }
 
+static void add_access(struct rank *rank, enum text name, int target, uint64_t epoch, uint64_t bytes)
+{
+    const struct field whole[] = {{FIELD_RMA_window, 88}, {FIELD_RMA_target, (uint64_t)target}, {FIELD_RMA_epoch, epoch}, {FIELD_RMA_bytes, bytes}, END_OF_FIELDS};
+    const struct field call[] = {{FIELD_RMA_window, 88}, {FIELD_RMA_target, (uint64_t)target}, {FIELD_RMA_epoch, epoch}, END_OF_FIELDS};
+    const struct field fence[] = {{FIELD_RMA_window, 88}, {FIELD_RMA_epoch, epoch}, {FIELD_RMA_sequence, epoch + 1}, END_OF_FIELDS};
+    add_span(rank, name, SPAN_KIND_RMA, PAYLOAD_RMA, bytes ? whole : target < 0 ? fence : call);
+}
+
+static void test_accesses_lead_to_what_completes_them(void **state)
+{
+    struct job *job = job_begin(*state, 2);
+    for (int i = 0; i < 2; i++) {
+        add_comm(&job->ranks[i], 88, 0, WIRE_MPI_COMM_WINDOW, 2);
+        add_access(&job->ranks[i], FENCE, -1, 0, 0);
+        add_access(&job->ranks[i], PUT, 1 - i, 1, 8);
+        add_access(&job->ranks[i], FENCE, -1, 1, 0);
+    }
+    struct rank *rank = &job->ranks[0];
+    add_access(rank, LOCK, 1, 2, 0);
+    add_access(rank, PUT, 1, 2, 8);
+    add_access(rank, FLUSH, 1, 2, 0);
+    add_access(rank, PUT, 1, 2, 8);
+    add_access(rank, UNLOCK, 1, 2, 0);
+    add_access(rank, PUT, 1, 3, 8); /* killed before the next */
+    CLEANUP(trace_unrefp) struct trace *trace = job_end(job);
+    expect_links(trace, "sync MPI_Put@0 MPI_Win_fence@0 certain;sync MPI_Put@0 MPI_Win_unlock@0 high;sync MPI_Put@0 MPI_Win_flush@0 high;"
+                        "sync MPI_Put@1 MPI_Win_fence@1 certain;");
+    expect_groups(trace, "MPI_Win_fence#1: MPI_Win_fence@0 MPI_Win_fence@1;MPI_Win_fence#2: MPI_Win_fence@0 MPI_Win_fence@1;");
+    assert_int_equal(fixture_lost(trace, "completes them was not recorded"), 1);
+}
+
 static void test_probes_of_clocks_are_kept(void **state)
 {
     struct job *job = job_begin(*state, 1);
@@ -387,6 +419,7 @@ int main(void)
         TEST(test_a_killed_rank_leaves_its_peer_unmatched),
         TEST(test_collectives_are_groups),
         TEST(test_a_communicator_without_an_identity_joins_nobody),
+        TEST(test_accesses_lead_to_what_completes_them),
         TEST(test_probes_of_clocks_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,7 +146,10 @@ void mpi_comm_remote(struct mpi_call *call, unsigned number, MPI_Comm from, MPI_
     record(call, number, comm, parent, sequence, 0);
 }
 
-/* Its identity is that of the call; its handle is the caller's only when the request is over. */
+/*
+ * Its identity is that of the call. The caller may use its handle only when the request is over, but it is there already: Open MPI
+ * and MPICH give it to their Fortran bindings, whose variable behind `made` is gone by then.
+ */
 void mpi_comm_idup(struct mpi_call *call, unsigned number, MPI_Comm from, MPI_Comm *made, const MPI_Request *request, int result)
 {
     struct mpi_comm *parent = mpi_comm_find(from), *comm = 0;
@@ -162,14 +165,14 @@ void mpi_comm_idup(struct mpi_call *call, unsigned number, MPI_Comm from, MPI_Co
         comm->parent = parent->identity;
         mpi_comm_note(comm);
         mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*request), .address = request, .kind = MPI_REQUEST_IDUP, .comm = comm,
-                                              .newcomm = made});
+                                              .newcomm = *made});
     }
     record(call, number, comm, parent, sequence, comm ? request : 0);
 }
 
 void mpi_comm_idup_over(const struct mpi_request *request)
 {
-    mpi_comm_insert(MPI_HANDLE(*request->newcomm), request->comm);
+    mpi_comm_insert(MPI_HANDLE(request->newcomm), request->comm);
 }
 
 void mpi_comm_freed(struct mpi_call *call, unsigned number, struct mpi_comm *freed)

@@ -281,7 +281,7 @@ struct mpi_request {
     int32_t peer, tag;                       /* of a persistent one, and of a message: as they will be recorded */
     uint64_t order;                          /* of a message: its probe's */
     struct mpi_data data;
-    MPI_Comm *newcomm;                       /* of MPI_Comm_idup */
+    MPI_Comm newcomm;                        /* of MPI_Comm_idup */
 };
 void mpi_request_put(const struct mpi_request *request);
 /* Takes out the one that is meant (a persistent one stays, as not started). False: nothing is known of it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What --call-tree costs a traced call: taking the stack, finding or giving its number. Depths 20 and 50; one stack again and
- * again, and stacks that are new each time (in which case they are written to the process' log, too). Recorder and target are
- * this one program, as in bench_span.
+ * again, and stacks that are new each time (in which case they are written to the process' log, too); and what the platform's
+ * unwinder alone would take. Recorder and target are this one program, as in bench_span.
  *
  *     bench_stack [--session-dir DIR]
  */
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unwind.h>
 
 extern char **environ;
 
@@ -24,7 +25,21 @@ struct work {
     uint64_t bits; /* which of two functions is called at each level: 2^depth stacks */
     unsigned depth;
     uint64_t count;
+    bool platform;
 };
+
+static _Unwind_Reason_Code take(struct _Unwind_Context *context, void *argument)
+{
+    *(uintptr_t *)argument += _Unwind_GetIP(context);
+    return _URC_NO_REASON;
+}
+
+static void platform_stacks(uint64_t count)
+{
+    uintptr_t sum = 0;
+    for (uint64_t i = 0; i < count; i++)
+        _Unwind_Backtrace(take, &sum);
+}
 
 static void descend(const struct work *work, unsigned level);
 
@@ -46,7 +61,9 @@ __attribute__((noinline)) static void right(const struct work *work, unsigned le
 
 __attribute__((noinline)) static void descend(const struct work *work, unsigned level)
 {
-    if (2 * level >= work->depth)
+    if (2 * level >= work->depth && work->platform)
+        platform_stacks(work->count);
+    else if (2 * level >= work->depth)
         test_stacks(work->count);
     else if (work->bits >> level & 1)
         left(work, level);
@@ -55,11 +72,11 @@ __attribute__((noinline)) static void descend(const struct work *work, unsigned 
     __asm__ volatile("" ::: "memory"); /* or the calls would become jumps */
 }
 
-static double repeated_ns(unsigned depth)
+static double repeated_ns(unsigned depth, bool platform)
 {
     double best = 1e9;
     for (int round = 0; round < 20; round++) {
-        const struct work work = {0, depth, 20000};
+        const struct work work = {0, depth, platform ? 1000 : 20000, platform};
         int64_t begin = clock_raw_ns();
         descend(&work, 0);
         double ns = (double)(clock_raw_ns() - begin) / (double)work.count;
@@ -73,32 +90,44 @@ static double unique_ns(unsigned depth)
     uint64_t count = depth >= 40 ? 50000 : 1000;
     int64_t begin = clock_raw_ns();
     for (uint64_t i = 1; i <= count; i++) {
-        const struct work work = {i * 0x9e3779b97f4a7c15ull >> 20, depth, 1};
+        const struct work work = {depth >= 40 ? i * 0x9e3779b97f4a7c15ull >> 20 : i, depth, 1, false};
         descend(&work, 0);
     }
     return (double)(clock_raw_ns() - begin) / (double)count;
 }
 
+struct share {
+    bool platform;
+    double ns;
+};
+
 static void *thread_run(void *argument)
 {
-    double *ns = argument;
-    *ns = repeated_ns(20);
+    struct share *share = argument;
+    share->ns = repeated_ns(20, share->platform);
     return NULL;
 }
 
-static void target(void)
+static double both_ns(bool platform)
 {
-    double both[2];
+    struct share both[2] = {{platform, 0}, {platform, 0}};
     pthread_t threads[2];
-    printf("%-34s %10s %10s\n", "a stack, ns", "depth 20", "depth 50");
-    printf("%-34s %10.0f %10.0f\n", "new each time", unique_ns(20), unique_ns(50));
-    printf("%-34s %10.0f %10.0f\n", "the same again", repeated_ns(20), repeated_ns(50));
     for (int i = 0; i < 2; i++)
         if (pthread_create(&threads[i], NULL, thread_run, &both[i]) != 0)
             abort();
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    printf("%-34s %10.0f\n", "the same again, two threads", (both[0] + both[1]) / 2);
+    return (both[0].ns + both[1].ns) / 2;
+}
+
+static void target(void)
+{
+    printf("%-34s %10s %10s\n", "a stack, ns", "depth 20", "depth 50");
+    printf("%-34s %10.0f %10.0f\n", "new each time", unique_ns(20), unique_ns(50));
+    printf("%-34s %10.0f %10.0f\n", "the same again", repeated_ns(20, false), repeated_ns(50, false));
+    printf("%-34s %10.0f\n", "the same again, two threads", both_ns(false));
+    printf("%-34s %10.0f %10.0f\n", "the platform's unwinder", repeated_ns(20, true), repeated_ns(50, true));
+    printf("%-34s %10.0f\n", "the platform's, two threads", both_ns(true));
 }
 
 int main(int argc, char **argv)

@@ -179,12 +179,19 @@ static void warn_of_ending(const struct export_values *values, const struct trac
 }
 
 /* path: what was written; NULL: standard output, of which only emptiness is worth a line. */
-static void report(const struct export_counts *counts, const struct trace_part *part, const char *path, const struct log *log)
+static void report(const struct export_counts *counts, const struct trace *trace, const struct trace_part *part, const char *path,
+                   const struct log *log)
 {
     char spans[32], samples[32];
-    if ((part->has_window || part->where) && !counts->spans && !counts->samples)
-        log_warning(log, "no span and no sample of the trace %s%s%s", part->has_window ? "lies in --window" : "",
-                    part->has_window && part->where ? " and " : "", part->where ? "matches --where" : "");
+    if ((part->has_window || part->where) && !counts->spans && !counts->samples) {
+        struct text reason = TEXT_INIT;
+        if (part->where)
+            filter_explain(part->where, trace, &reason);
+        log_warning(log, "no span and no sample of the trace %s%s%s%s%s", part->has_window ? "lies in --window" : "",
+                    part->has_window && part->where ? " and " : "", part->where ? "matches --where" : "",
+                    reason.length ? ": " : "", reason.length ? reason.data : "");
+        text_finish(&reason);
+    }
     if (path)
         log_info(log, "%s written from %s span%s and %s sample%s", path,
                  format_count(spans, sizeof spans, counts->spans), counts->spans == 1 ? "" : "s",
@@ -215,7 +222,7 @@ static int export(const void *values, const struct invocation *invocation, struc
     if (result < 0)
         return result;
     output_progress_clear();
-    report(&counts, &part, to_stdout(export_values) ? NULL : path, invocation->log);
+    report(&counts, trace, &part, to_stdout(export_values) ? NULL : path, invocation->log);
     return 0;
 }
 

@@ -212,6 +212,14 @@ static size_t take_top(struct summary *summary, uint64_t top)
     return to;
 }
 
+static void warn_of_nothing(const struct trace *trace, const struct trace_filter *where, const struct log *log)
+{
+    struct text reason = TEXT_INIT;
+    filter_explain(where, trace, &reason);
+    log_warning(log, "nothing in the trace matches --where%s%s", reason.length ? ": " : "", reason.length ? reason.data : "");
+    text_finish(&reason);
+}
+
 int print_summary(struct trace *trace, const struct summary_options *options, const struct invocation *invocation,
                   struct error *err)
 {
@@ -225,7 +233,7 @@ int print_summary(struct trace *trace, const struct summary_options *options, co
         top = invocation->format == OUTPUT_TEXT ? 15 : 0;
     output_progress_clear();
     if (options->where && !summary->function_count)
-        log_warning(invocation->log, "nothing in the trace matches --where");
+        warn_of_nothing(trace, options->where, invocation->log);
     if (invocation->format == OUTPUT_TEXT)
         summary_draw(summary, top, &invocation->look, &text);
     else if (invocation->format == OUTPUT_JSON)

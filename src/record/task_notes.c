@@ -2,6 +2,8 @@
 /* One function per kind of record. */
 #include "task_notes.h"
 
+#include "base/process.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,27 +98,12 @@ void task_read_executable(pid_t pid, char *ret_path, size_t size)
     ret_path[length < 0 ? 0 : length] = 0;
 }
 
-/* A field of /proc/PID/stat behind the name, which may hold anything; the state is field 3. */
-static unsigned long long stat_field(pid_t pid, int field)
-{
-    char path[64], line[1024];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    CLEANUP(fclosep) FILE *file = fopen(path, "re");
-    if (!file || !fgets(line, sizeof(line), file))
-        return 0;
-    const char *at = strrchr(line, ')');
-    for (int i = 2; at && i < field; i++) {
-        at = strchr(at + 1, ' ');
-    }
-    return at ? strtoull(at, NULL, 10) : 0;
-}
-
 pid_t task_read_parent(pid_t pid)
 {
-    return (pid_t)stat_field(pid, 4);
+    return (pid_t)process_stat_number(pid, 4);
 }
 
 uint64_t task_read_start_ticks(pid_t pid)
 {
-    return stat_field(pid, 22);
+    return process_stat_number(pid, 22);
 }

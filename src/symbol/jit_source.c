@@ -37,6 +37,16 @@ static bool is_trusted(const struct module *module, int fd, uint64_t *ret_size)
     return status.st_uid == (module->owner_known ? module->owner : geteuid());
 }
 
+/* Numbers of processes come again: a map that was last written before this one began is an earlier one's. */
+static bool is_from_before(const struct module *module, int fd)
+{
+    const int64_t apart_ns = 1000000000; /* that the clock of files and ours may be */
+    struct stat status;
+    if (module->started_ns == INT64_MIN || fstat(fd, &status) < 0)
+        return false;
+    return (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec < module->started_ns - apart_ns;
+}
+
 static int open_in_temporary(const struct module *module, pid_t pid)
 {
     char name[64], path[128];
@@ -57,7 +67,7 @@ static int open_map(const struct module *module, uint64_t *ret_size)
 {
     CLEANUP(closep) int fd = module->map_fd >= 0 ? fcntl(module->map_fd, F_DUPFD_CLOEXEC, 3)
                                                  : open_in_temporary(module, module->namespace_pid);
-    return fd >= 0 && is_trusted(module, fd, ret_size) ? TAKE_FD(fd) : -1;
+    return fd >= 0 && is_trusted(module, fd, ret_size) && !is_from_before(module, fd) ? TAKE_FD(fd) : -1;
 }
 
 void module_jit_open(const struct module *module, int *ret_map, int *ret_dump)
@@ -77,7 +87,8 @@ void module_jit_adopt(struct module *module, int map, int dump)
     closep(&module->dump_fd);
     module->map_fd = map;
     module->dump_fd = dump;
-    module->owner_known = false; /* copies are ours */
+    module->owner_known = false; /* copies are ours, and of now */
+    module->started_ns = INT64_MIN;
 }
 
 static struct jit_table *load_map(const struct module *module)

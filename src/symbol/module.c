@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/process.h"
 #include "cfi.h"
 #include "module_open.h"
 
@@ -53,6 +54,7 @@ static struct module *module_create(struct module_table *table, enum module_kind
     module->table = table;
     module->kind = kind;
     module->pid = pid;
+    module->started_ns = INT64_MIN;
     module->fd = module->dump_fd = module->map_fd = module->temporary_directory = -1;
     pthread_mutex_init(&module->lock, NULL);
     module->path = strdup(path ? path : "");
@@ -202,6 +204,7 @@ static int jit_module(struct module_table *table, pid_t pid, struct module **ret
     if (!module)
         return -ENOMEM;
     module->namespace_pid = pid;
+    module->started_ns = process_start_realtime_ns(pid);
     module->owner_known = module_process_identity(pid, &module->namespace_pid, &module->owner);
     if (module_process_differs_in_mounts(pid)) {
         char path[48];

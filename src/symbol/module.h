@@ -35,6 +35,7 @@ struct module {
     pid_t pid;               /* who had it when it was first seen; the owner of JIT code */
     pid_t namespace_pid;     /* the same process as it knows itself: its perf-PID.map bears that number */
     uid_t owner;             /* of the process, for JIT files */
+    int64_t started_ns;      /* of the process, on CLOCK_REALTIME; INT64_MIN = unknown: what is older is not its perf-PID.map */
     bool owner_known, deleted;
     int temporary_directory; /* JIT in another mount namespace: its /tmp; else -1 */
     uint8_t *image;          /* vDSO: the bytes themselves */

@@ -38,6 +38,9 @@ bool filter_match_sums(struct filter_match *match, const struct span_aggregate *
 uint32_t filter_span_columns(const struct trace_filter *filter);
 /* False: the filter asks only for name, category and kind, so that it can be answered from trace_span_aggregates. */
 bool filter_match_needs_rows(const struct trace_filter *filter);
+/* Appends what a filter that matched nothing asks for and the trace has not at all: "no thread has the name or number 'nope'"; nothing if
+ * only the terms together match nothing. */
+void filter_explain(const struct trace_filter *filter, const struct trace *trace, struct text *out);
 /* Whether it chooses among the rows of a track (name, category, kind, path), so that other rows than it asks for are left out. */
 bool filter_chooses_rows(const struct trace_filter *filter);
 

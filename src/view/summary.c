@@ -295,6 +295,20 @@ static void drop_unrecorded_threads(struct summary *summary)
     summary->thread_count = kept;
 }
 
+static void drop_unrecorded_processes(const struct summary_build *build)
+{
+    struct summary *summary = build->summary;
+    size_t kept = 0;
+    for (size_t i = 0; i < summary->process_count; i++) {
+        const struct summary_process *process = &summary->processes[i];
+        bool before = build->window_begin_ns.known && process->end_ns.known && process->end_ns.value < build->window_begin_ns.value;
+        bool after = build->window_end_ns.known && process->start_ns > build->window_end_ns.value;
+        if ((!before && !after) || process->cpu_ns)
+            summary->processes[kept++] = *process;
+    }
+    summary->process_count = kept;
+}
+
 static void put_in_order(struct summary *summary)
 {
     struct summary_function *group = summary->functions;
@@ -361,6 +375,7 @@ static int build_all(struct summary_build *build)
     summary->unsampled_ns = metadata_number(build->trace, "sampling.unsampled_ns");
     summary->start_realtime_ns = metadata_number(build->trace, "start_realtime_ns");
     add_rates(build);
+    drop_unrecorded_processes(build);
     put_in_order(summary);
     return summary_add_callers(build);
 }

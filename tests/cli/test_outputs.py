@@ -107,7 +107,7 @@ def test_an_ending_that_disagrees_with_the_format_is_warned_of(call, trace):
 
 
 def test_a_filter_or_window_that_leaves_nothing_says_so(call, trace):
-    for arguments, said in ((["--where", "name=no_such_function"], "matches --where"), (["--window", "1000000:"], "lies in --window")):
+    for arguments, said in ((["--where", "name=no_such_function"], "matches --where: no function and no span is called 'no_such_function'"), (["--window", "1000000:"], "lies in --window")):
         done = call("export", "app.hpt", "--to", "csv", *arguments)
         assert done.returncode == 0 and f"no span and no sample of the trace {said}" in done.stderr
     done = call("summary", "app.hpt", "--where", "name=no_such_function", "--format", "csv")

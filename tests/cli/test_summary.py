@@ -128,6 +128,7 @@ def test_where_picks_threads_and_names(hprofiler, recorded):
     assert painter["sampling"]["samples"] < summary(hprofiler, trace)["sampling"]["samples"]
     nothing = run(hprofiler, "summary", trace, "--where", "thread=nobody", cwd=trace.parent)
     assert nothing.returncode == 0 and "Nothing in the trace matches" in nothing.stdout
+    assert "no thread has the name or number 'nobody'" in nothing.stderr
     wrong = run(hprofiler, "summary", trace, "--where", "tread=x", cwd=trace.parent)
     assert wrong.returncode == 2 and "thread" in wrong.stderr
 

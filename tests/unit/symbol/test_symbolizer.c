@@ -251,6 +251,29 @@ static void test_code_made_at_run_time_is_named_by_the_perf_map(void **state)
     unlink(path);
 }
 
+/* It is one that an earlier process of this number left. */
+static void test_a_perf_map_from_before_the_process_is_not_believed(void **state)
+{
+    char path[64];
+    const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    void *code = mmap(NULL, 0x1000, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    FILE *map_file = fopen(path, "w");
+    assert_true(map_file && code != MAP_FAILED);
+    fprintf(map_file, "%lx 100 of the one before\n", (unsigned long)(uintptr_t)code);
+    fclose(map_file);
+    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    CLEANUP(address_map_destroyp) struct address_map *map = NULL;
+    struct module_place place;
+    assert_int_equal(address_map_create(table, getpid(), &map), 0);
+    assert_int_equal(address_map_load(map, NULL), 0);
+    assert_true(address_map_find(map, (uintptr_t)code + 8, &place));
+    assert_int_equal(module_kind_of(place.module), MODULE_KIND_JIT);
+    assert_string_not_equal(name_of(place.module, place.address, NULL), "of the one before");
+    munmap(code, 0x1000);
+    unlink(path);
+}
+
 static void test_a_perf_map_behind_a_link_is_not_read(void **state)
 {
     char path[64], target[64];
@@ -285,6 +308,7 @@ int main(void)
         cmocka_unit_test(test_mangled_names),
         cmocka_unit_test(test_kernel_symbols),
         cmocka_unit_test_setup_teardown(test_code_made_at_run_time_is_named_by_the_perf_map, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_perf_map_from_before_the_process_is_not_believed, begin, end),
         cmocka_unit_test_setup_teardown(test_a_perf_map_behind_a_link_is_not_read, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

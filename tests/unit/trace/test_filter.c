@@ -2,6 +2,7 @@
 /* The filter language: what is accepted, what matches, what the errors say. */
 #include "trace_fixture.h"
 
+#include "base/text.h"
 #include "trace/filter.h"
 
 static void expect_error(const char *text, const char *part)
@@ -85,6 +86,32 @@ static void test_terms(void **state)
     trace_unref(scene.trace);
 }
 
+static void test_a_filter_that_matches_nothing_is_explained(void **state)
+{
+    struct scene scene = make();
+    static const struct {
+        const char *text, *reason;
+    } cases[] = {
+        {"thread=nope", "no thread has the name or number 'nope'"},
+        {"thread=queue,process=x,rank=3", "no process has the name or number 'x', no process has rank '3'"},
+        {"node=other,device=9,stream=9", "no machine is called 'other', no device has the number '9', no stream has the number '9'"},
+        {"name=l*,category=?", "no function and no span is called 'l*', no span is of category '?'"},
+        {"name=outer,kind=kernel", ""}, {"path=nowhere", ""},
+        {"name=\x1b[2J", "no function and no span is called '?[2J'"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct trace_filter *filter;
+        struct text reason = TEXT_INIT;
+        assert_int_equal(trace_filter_compile(cases[i].text, &filter, NULL), 0);
+        filter_explain(filter, scene.trace, &reason);
+        assert_string_equal(reason.data ? reason.data : "", cases[i].reason);
+        text_finish(&reason);
+        trace_filter_destroy(filter);
+    }
+    trace_spans_put(scene.trace, &scene.block);
+    trace_unref(scene.trace);
+}
+
 static void test_samples_match_by_leaf_and_path(void **state)
 {
     struct trace_builder *builder = fixture_builder(0);
@@ -125,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors_name_position_and_what_there_is),
         cmocka_unit_test(test_terms),
+        cmocka_unit_test(test_a_filter_that_matches_nothing_is_explained),
         cmocka_unit_test(test_samples_match_by_leaf_and_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

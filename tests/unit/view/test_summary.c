@@ -281,6 +281,37 @@ static void test_filter_leaves_out_threads_and_functions(void **state)
     summary_destroy(summary);
 }
 
+static void test_processes_outside_of_the_recorded_part_are_not_listed(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t pid;
+        int64_t start_ns, end_ns;
+    } lives[] = {{10, 0, INT64_MIN}, {11, 20, 199}, {12, 20, 200}, {13, 300, 900}, {14, 401, 500}};
+    struct error err = ERROR_INIT;
+    struct trace_builder *builder;
+    struct trace *trace;
+    struct summary *summary;
+    assert_int_equal(trace_builder_create(&(struct builder_options){0}, &builder, &err), 0);
+    for (size_t i = 0; i < sizeof lives / sizeof *lives; i++) {
+        process_id id;
+        struct trace_process process = {.pid = lives[i].pid, .start_ns = lives[i].start_ns, .end_ns = lives[i].end_ns, .node = {ID_NONE},
+                                        .parent = {ID_NONE}, .rank = -1, .exit_status = -1};
+        assert_int_equal(trace_builder_add_process(builder, &process, &id), 0);
+    }
+    trace_builder_set_metadata(builder, "recording.begin_ns", "200");
+    trace_builder_set_metadata(builder, "recording.end_ns", "400");
+    assert_int_equal(trace_builder_finish(builder, &trace, &err), 0);
+    trace_builder_destroy(builder);
+    assert_int_equal(summary_create(trace, NULL, NULL, &summary, &err), 0);
+    assert_int_equal(summary->process_count, 3);
+    assert_int_equal(summary->processes[0].pid, 10);
+    assert_int_equal(summary->processes[1].pid, 12);
+    assert_int_equal(summary->processes[2].pid, 13);
+    summary_destroy(summary);
+    trace_unref(trace);
+}
+
 static void test_what_is_left_out_is_counted_in_good_grammar(void **state)
 {
     (void)state;
@@ -483,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_totals_threads_and_trust),
         cmocka_unit_test(test_spans_have_self_time_and_extremes),
         cmocka_unit_test(test_filter_leaves_out_threads_and_functions),
+        cmocka_unit_test(test_processes_outside_of_the_recorded_part_are_not_listed),
         cmocka_unit_test(test_what_is_left_out_is_counted_in_good_grammar),
         cmocka_unit_test(test_drawing_names_everything_and_cuts_to_the_width),
         cmocka_unit_test(test_callers_of_a_function_and_what_starts_a_thread),

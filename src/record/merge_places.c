@@ -122,6 +122,26 @@ static int on_call_stack(struct merge *merge, const struct merge_stream *stream,
     return map_set(&places->numbers, stack_key(stream->process, header->value), places->stack_count++);
 }
 
+/* Frames between a traced call and us: CUPTI's dispatching, our own libraries. */
+static bool is_tracing(const struct module *module)
+{
+    static const char *const names[] = {"libcupti.so", "libhprofiler_"};
+    const char *path = module ? module_path(module) : NULL, *slash = path ? strrchr(path, '/') : NULL;
+    for (size_t i = 0; slash && i < sizeof names / sizeof *names; i++)
+        if (strncmp(slash + 1, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static size_t tracing_frames(struct merge *merge, process_id process, const uint64_t *addresses, size_t count, int64_t time_ns)
+{
+    struct module_place place;
+    size_t frames = 0;
+    while (frames < count && find_place(merge, process, addresses[frames] - 1, time_ns, &place) && is_tracing(place.module))
+        frames++;
+    return frames < count ? frames : 0;
+}
+
 static int resolve(struct merge *merge, struct call_stack *entry)
 {
     const struct wire_call_stack *record = entry->record;
@@ -130,9 +150,10 @@ static int resolve(struct merge *merge, struct call_stack *entry)
     const uint64_t *addresses = (const uint64_t *)(record + 1);
     int64_t time_ns = merge_time(merge, &stream, record->time), raw_ns = time_ns - merge_time_raw(merge, 0);
     process_id process = merge_stream_process(merge, &stream);
+    size_t first = tracing_frames(merge, process, addresses, count, time_ns);
     stack_id stack = STACK_NONE;
     int code = 0;
-    for (size_t i = count; i-- > 0 && code == 0;) {
+    for (size_t i = count; i-- > first && code == 0;) {
         struct module_place place = {.module = NULL, .address = addresses[i]};
         if (!find_place(merge, process, addresses[i] - 1, time_ns, &place))
             place.module = NULL;

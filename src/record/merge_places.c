@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct call_stack {
     const struct wire_call_stack *record; /* in its process' log, which stays */

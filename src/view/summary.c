@@ -365,6 +365,10 @@ static int build_all(struct summary_build *build)
         result = add_processes(build);
     if (result == 0)
         result = summary_add_mpi(build);
+    if (result == 0)
+        result = summary_add_openmp(build);
+    if (result == 0)
+        result = summary_add_devices(build);
     if (result < 0)
         return result;
     summary->ledger = trace_ledger(build->trace, &summary->ledger_count);
@@ -416,6 +420,8 @@ void summary_destroy(struct summary *summary)
         return;
     trace_unref(summary->trace);
     summary_destroy_mpi(summary->mpi);
+    summary_destroy_openmp(summary->openmp);
+    free(summary->devices);
     free(summary->functions);
     free(summary->callers);
     free(summary->modules);

@@ -95,6 +95,33 @@ struct summary_mpi {
     size_t comm_count;
 };
 
+/* Parallel regions of one construct in the program. */
+struct summary_region {
+    const char *name;
+    uint64_t count, barriers;            /* barriers: spans, one a thread */
+    int64_t total_ns, max_ns;
+    int64_t barrier_wait_ns;             /* of all threads */
+    struct optional_i64 threads;         /* of the largest team */
+};
+
+struct summary_openmp {
+    struct summary_region *regions; /* by time */
+    size_t region_count;
+    uint64_t tasks;                 /* stretches of explicit tasks */
+    int64_t task_ns, lock_wait_ns;
+    int64_t other_wait_ns;          /* at barriers whose region was not recorded */
+};
+
+/* What ran on one device of one process by one backend. */
+struct summary_device {
+    const char *name, *category; /* "" = not known */
+    int32_t device, pid;
+    uint64_t lanes, kernels, copies;
+    int64_t kernel_ns, copy_ns, fill_ns, other_ns; /* sums: lanes overlap */
+    uint64_t copy_bytes;
+    int64_t busy_ns, idle_ns;    /* of the time from the first begin to the last end: something ran, nothing did */
+};
+
 struct summary {
     struct trace *trace; /* texts point into it */
     int64_t duration_ns; /* of everything that is in the trace */
@@ -114,6 +141,9 @@ struct summary {
     const struct ledger_entry *ledger;
     uint32_t ledger_count;
     struct summary_mpi *mpi; /* NULL = no call of MPI is in the trace */
+    struct summary_openmp *openmp; /* NULL = nothing of OpenMP */
+    struct summary_device *devices; /* by process and device */
+    size_t device_count;
 
     /* Of samples of CPU time: */
     uint64_t samples, samples_kernel, samples_truncated, samples_without_stack;

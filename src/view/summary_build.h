@@ -69,6 +69,9 @@ int summary_add_spans(struct summary_build *build);
 int summary_add_callers(struct summary_build *build);
 int summary_add_mpi(struct summary_build *build);
 void summary_destroy_mpi(struct summary_mpi *mpi);
+int summary_add_openmp(struct summary_build *build);
+void summary_destroy_openmp(struct summary_openmp *openmp);
+int summary_add_devices(struct summary_build *build);
 
 /* -ENOMEM without an error text. Of the `count` functions in build->walk the `starts` outermost start the thread. */
 int summary_count_call(struct summary_build *build, const struct sample_aggregate *row, size_t count, size_t starts);

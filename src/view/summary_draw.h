@@ -16,6 +16,8 @@ struct drawing {
 void draw_heading(struct drawing *drawing, const char *title, const char *explanation);
 void draw_tables(struct drawing *drawing);
 void draw_mpi(struct drawing *drawing);
+void draw_openmp(struct drawing *drawing);
+void draw_devices(struct drawing *drawing);
 
 /* What tables share (summary_tables.c). */
 #define DRAW_INDENT 2

@@ -500,6 +500,8 @@ void draw_tables(struct drawing *drawing)
     draw_callers_of_hottest(drawing);
     draw_callers(drawing);
     draw_spans(drawing);
+    draw_devices(drawing);
+    draw_openmp(drawing);
     draw_mpi(drawing);
     draw_modules(drawing);
     draw_threads(drawing);

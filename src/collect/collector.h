@@ -70,6 +70,8 @@ void rt_close(rt_place place) RT_API("close");
  * than were asked for, and must be called when there was room. */
 void *rt_record(uint32_t bytes) RT_API("record");
 void rt_commit(uint32_t bytes) RT_API("commit");
+/* A whole record of four words, handed over in registers. */
+void rt_put4(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth) RT_API("put4");
 
 void rt_instant(unsigned layer, uint32_t name, uint32_t category) RT_API("instant");
 void rt_counter(unsigned layer, uint32_t name, uint32_t unit, double value) RT_API("counter");

@@ -30,6 +30,7 @@ const struct merge_part *const merge_parts[MERGE_PARTS_MAXIMUM] = {
     &merge_part_counters,
     &merge_part_mpi,
     &merge_part_gomp,
+    &merge_part_openmp,
 };
 
 void *merge_state(struct merge *merge, const struct merge_part *part)

@@ -97,6 +97,8 @@ span_id merge_span_find(struct merge *merge, const struct merge_process *process
 struct merge_location {
     string_id function, module, file; /* function: demangled, not what is inlined into it, or module+0xoffset; NONE: nothing is known */
     uint32_t line;                    /* 0 = unknown */
+    uint32_t inner_line;              /* where the source has it: of what is inlined there, innermost; 0 = unknown, as are the other two then */
+    string_id inner_function, inner_file;
 };
 int merge_locate(struct merge *merge, const struct merge_stream *stream, uint64_t address, bool caller, int64_t time_ns,
                  struct merge_location *ret_location);

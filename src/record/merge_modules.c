@@ -303,6 +303,9 @@ int merge_modules_name(struct merge_modules *modules, struct module *module, uin
         .module = trace_builder_string(merge_builder(modules->merge), path),
         .file = outermost->known ? outermost->file : STRING_NONE,
         .line = outermost->known ? outermost->line : 0,
+        .inner_line = names[0].known ? names[0].line : 0,
+        .inner_function = names[0].known ? names[0].function : STRING_NONE,
+        .inner_file = names[0].known ? names[0].file : STRING_NONE,
     };
     return 0;
 }

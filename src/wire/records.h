@@ -352,7 +352,8 @@ struct wire_device_counter {
 enum wire_object_kind { WIRE_OBJECT_ELF = 0, WIRE_OBJECT_CUBIN = 1, WIRE_OBJECT_PTX = 2, WIRE_OBJECT_OTHER = 3 };
 
 enum wire_openmp_what {
-    WIRE_OPENMP_CODE = 0,     /* first: an address met for the first time, at a construct of this span kind; second: code of the region around, 0 = none */
+    WIRE_OPENMP_CODE = 0,     /* first: an address met for the first time, at a construct of this span kind; second: code of the region around, 0 = none.
+                               * value >> 20 is its number, which short records name it by */
     WIRE_OPENMP_DEPEND = 1,   /* task `first` must end before task `second` may begin */
     WIRE_OPENMP_FULFIL = 2,   /* the event of detached task `first` came: the task is complete */
     WIRE_OPENMP_UNPAIRED = 3, /* first: events of this thread whose begin or end never came; second: those nested too deep */
@@ -362,6 +363,44 @@ struct wire_openmp_fact {
     struct wire_header header; /* value: enum wire_openmp_what | enum span_kind << 8 */
     uint64_t time;
     uint64_t first, second;
+};
+
+/*
+ * What regions and barriers need most of the time, in few bytes: lengths in 32 bits, code by its number (0 = none), no call stack.
+ * What doesn't fit is written as spans.
+ */
+#define WIRE_OPENMP_CODE_BITS 12
+struct wire_openmp_region {
+    struct wire_header header; /* value: number of the code | level << 12 | teams << 24 */
+    uint64_t begin;
+    uint32_t length;
+    uint32_t part_begin, part_length; /* thread 0's part; begin from the region's */
+    uint16_t requested, threads;
+    uint64_t region;           /* its thread 0's task is the next number */
+    uint64_t task;             /* that met the construct, 0 = unknown; bit 63: thread 0's task needs its id */
+};
+#define WIRE_OPENMP_OWN_TASK (1ull << 63)
+struct wire_openmp_part {
+    struct wire_header header; /* value: number of the code */
+    uint64_t begin;
+    uint32_t length;
+    uint16_t thread, threads;
+    uint64_t region;
+};
+struct wire_openmp_sync {
+    struct wire_header header; /* value: number of the code | enum wire_openmp_sync_kind << 12 | low 16 bits of the sequence << 16 */
+    uint64_t begin;
+    uint32_t length, wait_start; /* the waiting lasts to the end */
+    uint64_t region;           /* low 40 bits: the region; the others: the sequence from its bit 16 on */
+};
+enum wire_openmp_sync_kind { /* OMPT's numbers */
+    WIRE_OPENMP_BARRIER = 1,
+    WIRE_OPENMP_IMPLICIT = 2,
+    WIRE_OPENMP_EXPLICIT = 3,
+    WIRE_OPENMP_IMPLEMENTATION = 4,
+    WIRE_OPENMP_WORKSHARE = 8,
+    WIRE_OPENMP_PARALLEL = 9,
+    WIRE_OPENMP_TEAMS = 10,
 };
 
 /*

@@ -88,7 +88,8 @@ COLD struct lane *lane_make(void)
         lane = memory_make(sizeof *lane);
     if (!lane)
         return 0;
-    lane->team = -1;
+    lane->top = lane->team = lane->frames;
+    lane->frames[0].kind = FRAME_NONE;
     lane->call_tree = rt_flags() & WIRE_SESSION_CALL_TREE;
     for (int i = 1; i < NAME_COUNT; i++)
         lane->names[i] = rt_string(names[i].text, names[i].length);
@@ -104,8 +105,8 @@ void lane_end(void)
         return;
     if (lane->magic == LANE_MAGIC) {
         uint64_t end = now();
-        while (lane->depth)
-            lane_close(lane, &lane->frames[--lane->depth], end);
+        while (lane->top > lane->frames)
+            lane_close(lane, lane->top--, end);
         mutex_flush(lane);
         if (lane->unpaired || lane->too_deep)
             openmp_fact(WIRE_OPENMP_UNPAIRED, 0, lane->unpaired, lane->too_deep);
@@ -122,14 +123,13 @@ COLD struct frame *lane_find(struct lane *lane, enum frame_kind kind, unsigned t
         return 0;
     }
     bool outer = kind == FRAME_IMPLICIT || kind == FRAME_INITIAL || kind == FRAME_TASK || kind == FRAME_PARALLEL;
-    for (uint32_t i = lane->depth; i-- > 0;) {
-        const struct frame *frame = &lane->frames[i];
+    for (struct frame *frame = lane->top; frame > lane->frames; frame--) {
         if (frame->kind == kind && (outer || frame->type == type) && (!owner || frame->owner == owner)) {
             uint64_t end = now();
-            for (; lane->depth > i + 1; lane->unpaired++)
-                lane_close(lane, &lane->frames[--lane->depth], end);
-            lane->depth = i;
-            return &lane->frames[i];
+            for (; lane->top > frame; lane->unpaired++)
+                lane_close(lane, lane->top--, end);
+            lane->top = frame - 1;
+            return frame;
         }
         /* What belongs to one task ends in that task. */
         if (!outer && (frame->kind == FRAME_TASK || frame->kind == FRAME_IMPLICIT))
@@ -154,6 +154,7 @@ void lane_close(struct lane *lane, struct frame *frame, uint64_t end)
     case FRAME_TARGET: write_target(lane, frame, end); break;
     case FRAME_DATA_OP: write_data_op(lane, frame, end); break;
     case FRAME_SUBMIT: write_submit(lane, frame, end); break;
+    case FRAME_NONE:
     case FRAME_INITIAL:
     case FRAME_KINDS: break;
     }
@@ -184,7 +185,7 @@ COLD uint32_t code_index_slowly(const struct lane *lane, uint64_t code, unsigned
         uint64_t found = slot ? __atomic_load_n(&code_table[slot], __ATOMIC_RELAXED) : 1;
         if (found == 0 && __atomic_compare_exchange_n(&code_table[slot], &found, code, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
             rt_code((const void *)(uintptr_t)code);
-            openmp_fact(WIRE_OPENMP_CODE, span_kind, code, lane->team >= 0 ? lane->frames[lane->team].code : 0);
+            openmp_fact(WIRE_OPENMP_CODE, span_kind | slot << 12, code, lane->team->code);
             return slot;
         }
         if (found == code)

@@ -23,25 +23,34 @@ enum openmp_name {
     NAME_COUNT
 };
 
-enum frame_kind { FRAME_INITIAL, FRAME_PARALLEL, FRAME_IMPLICIT, FRAME_WORK, FRAME_MASKED, FRAME_SYNC, FRAME_TASK, FRAME_MUTEX, FRAME_TARGET, FRAME_DATA_OP, FRAME_SUBMIT, FRAME_KINDS };
+enum frame_kind { FRAME_NONE, FRAME_INITIAL, FRAME_PARALLEL, FRAME_IMPLICIT, FRAME_WORK, FRAME_MASKED, FRAME_SYNC, FRAME_TASK, FRAME_MUTEX, FRAME_TARGET, FRAME_DATA_OP, FRAME_SUBMIT, FRAME_KINDS };
 
 /* An open construct. `id` is the region's, of a task its own; the others' meaning depends on the kind. */
 struct frame {
-    uint8_t kind;              /* enum frame_kind */
-    uint8_t type;              /* enum omp_sync, omp_work, omp_mutex */
-    uint16_t level;            /* nesting of the region, 1 = outermost */
+    union {
+        struct {
+            uint8_t kind;      /* enum frame_kind */
+            uint8_t type;      /* enum omp_sync, omp_work, omp_mutex */
+            uint16_t long_form; /* 1: doesn't fit a short record */
+        };
+        uint32_t shape;        /* the three as one */
+    };
     uint32_t stack;            /* rt_stack */
     uint64_t begin;
     uint64_t code;
     uint64_t id;
     const void *owner;         /* PARALLEL: the frame itself. TASK: its id as a pointer */
     uint32_t threads, index;   /* PARALLEL: team, requested. IMPLICIT: team, number in it */
-    uint32_t sequence;         /* IMPLICIT: barriers so far. SYNC: number of this one. TASK: number of the stretch */
-    int32_t outer;             /* IMPLICIT, INITIAL: the team frame before it */
-    uint64_t wait_begin, waited; /* SYNC, MUTEX: begin of the first wait (MUTEX: when it was had), length of all */
+    uint32_t sequence;         /* IMPLICIT: barriers so far. SYNC: number of this one. TASK: number of the stretch. PARALLEL: 1 = teams */
+    uint32_t slot;             /* number of the code; 0 = none */
+    struct frame *outer;       /* IMPLICIT, INITIAL: the team frame before it */
+    uint64_t wait_begin, waited; /* SYNC, MUTEX: begin of the first wait (MUTEX: when it was had), length of all. PARALLEL: thread 0's part, length + 1 */
     uint64_t wait_end;         /* SYNC: of the last wait */
     uint64_t count, done;      /* WORK: iterations of all, of this thread, each plus 1. MUTEX: its id. IMPLICIT: the task's id, the same if it matters */
+    uint32_t level;            /* PARALLEL, IMPLICIT: nesting, 1 = outermost */
 };
+
+#define FRAME_SHAPE(kind, type) ((uint32_t)(kind) | (uint32_t)(type) << 8)
 
 struct held {
     uint64_t lock, begin, had, code;
@@ -54,9 +63,9 @@ enum { LANE_FRAMES = 2000, LANE_LOCKS = 32, TASK_TYPES = 32 };
 
 struct lane {
     uint32_t magic;            /* 0 in a child of fork */
-    uint32_t depth;
-    int32_t team;              /* innermost IMPLICIT or INITIAL frame; -1 = none */
     uint32_t overflow;         /* begins that found no frame */
+    struct frame *top;         /* the innermost frame; frames[0], of kind NONE, when nothing is open */
+    struct frame *team;        /* innermost IMPLICIT or INITIAL frame; frames[0] = none */
     uint32_t call_tree;
     uint32_t held_count;
     uint64_t next_id, id_limit;
@@ -107,9 +116,25 @@ INLINE uint64_t lane_id(struct lane *lane)
     return LIKELY(lane->next_id < lane->id_limit) ? lane->next_id++ : lane_new_ids(lane);
 }
 
+/* The calling thread's lane if nothing about it is special: it is there, has room, and no stacks are wanted. */
+INLINE struct lane *lane_at_hand(void)
+{
+    struct lane *lane = lane_self;
+    bool plain = lane && lane->magic == LANE_MAGIC && !lane->call_tree && lane->top < lane->frames + LANE_FRAMES - 1;
+    return LIKELY(plain) ? lane : 0;
+}
+
 INLINE uint32_t code_slot(uint64_t code)
 {
     return (uint32_t)(code * 0x9e3779b97f4a7c15ull >> 52);
+}
+
+/* The number of a code address that was met before and lies in its own slot. */
+INLINE bool code_known(uint64_t code, uint32_t *ret_slot)
+{
+    uint32_t slot = code_slot(code);
+    *ret_slot = slot;
+    return LIKELY(slot && code_table[slot] == code);
 }
 
 INLINE uint32_t code_index(const struct lane *lane, uint64_t code, unsigned span_kind)
@@ -120,37 +145,36 @@ INLINE uint32_t code_index(const struct lane *lane, uint64_t code, unsigned span
     return code ? code_index_slowly(lane, code, span_kind) : 0;
 }
 
+/* Two numbers that follow each other: a region and its thread 0's task. */
+INLINE uint64_t lane_ids(struct lane *lane)
+{
+    if (UNLIKELY(lane->id_limit - lane->next_id < 2 || lane->next_id == 0))
+        lane->next_id = lane_new_ids(lane);
+    lane->next_id += 2;
+    return lane->next_id - 2;
+}
+
 INLINE struct frame *lane_push(struct lane *lane, enum frame_kind kind)
 {
-    struct frame *frame = &lane->spare;
-    if (LIKELY(lane->depth < LANE_FRAMES))
-        frame = &lane->frames[lane->depth++];
-    else
+    struct frame *frame = lane->top + 1;
+    if (LIKELY(frame < lane->frames + LANE_FRAMES)) {
+        lane->top = frame;
+    } else {
+        frame = &lane->spare;
         lane->overflow++;
-    frame->kind = (uint8_t)kind;
+    }
+    frame->shape = FRAME_SHAPE(kind, 0);
     return frame;
 }
 
 INLINE struct frame *lane_pop(struct lane *lane, enum frame_kind kind, unsigned type, const void *owner)
 {
-    if (LIKELY(lane->depth && !lane->overflow)) {
-        struct frame *frame = &lane->frames[lane->depth - 1];
-        if (LIKELY(frame->kind == kind && frame->type == type && frame->owner == owner)) {
-            lane->depth--;
-            return frame;
-        }
+    struct frame *frame = lane->top;
+    if (LIKELY(frame->kind == kind && frame->type == type && frame->owner == owner && !lane->overflow)) {
+        lane->top = frame - 1;
+        return frame;
     }
     return lane_find(lane, kind, type, owner);
-}
-
-INLINE struct frame *lane_team(struct lane *lane)
-{
-    return lane->team >= 0 ? &lane->frames[lane->team] : 0;
-}
-
-INLINE uint64_t lane_region(const struct lane *lane)
-{
-    return lane->team >= 0 ? lane->frames[lane->team].id : 0;
 }
 
 INLINE uint32_t lane_stack(const struct lane *lane)

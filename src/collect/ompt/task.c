@@ -14,8 +14,8 @@ uint64_t task_identify(struct lane *lane, union omp_data *task)
     if (UNLIKELY(!task->value)) /* its begin was not reported */
         task->value = lane_id(lane) << TASK_ID_SHIFT | TASK_HERE;
     uint64_t id = task_id(task->value);
-    struct frame *team = lane_team(lane);
-    if (team && team->count == id)
+    struct frame *team = lane->team;
+    if (team->count == id)
         team->done = id; /* so its own span will say it */
     return id;
 }
@@ -63,7 +63,7 @@ void on_task_create(union omp_data *encountering, const void *frame, union omp_d
     record_field_if(&record, FIELD_TASK_parent, parent);
     record_field(&record, FIELD_TASK_type, type_name);
     record_field_if(&record, FIELD_TASK_code, (uintptr_t)code);
-    record_field_if(&record, FIELD_TASK_region, lane_region(lane));
+    record_field_if(&record, FIELD_TASK_region, lane->team->id);
     record_end(&record, stack);
 }
 
@@ -78,7 +78,7 @@ void write_task(struct lane *lane, const struct frame *frame, uint64_t end, enum
     if (reason != NAME_NONE)
         record_field(&record, FIELD_TASK_end, lane->names[reason]);
     record_field_if(&record, FIELD_TASK_code, frame->code);
-    record_field_if(&record, FIELD_TASK_region, lane_region(lane));
+    record_field_if(&record, FIELD_TASK_region, lane->team->id);
     record_end(&record, frame->stack);
 }
 

@@ -32,7 +32,7 @@ void write_work(struct lane *lane, const struct frame *frame, uint64_t end)
     uint64_t shape = RECORD_SHAPE(masked ? SPAN_KIND_MASKED : works[type].kind, PAYLOAD_WORK);
     if (!record_begin(&record, 5, shape, lane->names[masked ? NAME_MASKED : works[type].name], frame->begin, end))
         return;
-    record_field_if(&record, FIELD_WORK_region, lane_region(lane));
+    record_field_if(&record, FIELD_WORK_region, lane->team->id);
     if (!masked && counts(type))
         record_field(&record, FIELD_WORK_iterations, frame->count);
     if (!masked)
@@ -83,9 +83,9 @@ void on_work(int type, int endpoint, union omp_data *parallel, union omp_data *t
 void on_dispatch(union omp_data *parallel, union omp_data *task, int kind, union omp_data instance)
 {
     struct lane *lane = lane_get();
-    if (UNLIKELY(!lane || !lane->depth))
+    if (UNLIKELY(!lane))
         return;
-    struct frame *frame = &lane->frames[lane->depth - 1];
+    struct frame *frame = lane->top;
     if (frame->kind != FRAME_WORK)
         return;
     const struct omp_chunk *chunk = instance.pointer;

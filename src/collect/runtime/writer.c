@@ -262,6 +262,44 @@ void rt_commit(uint32_t bytes)
     release(thread, 0);
 }
 
+static RT_COLD void put4_slowly(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth)
+{
+    uint64_t *words = record_slowly(32);
+    if (!words)
+        return;
+    words[0] = first;
+    words[1] = second;
+    words[2] = third;
+    words[3] = fourth;
+    rt_commit(32);
+}
+
+void rt_put4(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth)
+{
+    struct rt_thread *thread = rt_self;
+    if (RT_UNLIKELY(!thread || thread->magic != RT_MAGIC || thread->busy || !__atomic_load_n(&rt.session->active, __ATOMIC_RELAXED))) {
+        put4_slowly(first, second, third, fourth);
+        return;
+    }
+    thread->busy = 1;
+    RT_BARRIER();
+    struct rt_context *context = &thread->contexts[0];
+    uint8_t *place = context->cursor;
+    if (RT_UNLIKELY(context->limit - place < 32)) {
+        thread->busy = 0;
+        put4_slowly(first, second, third, fourth);
+        return;
+    }
+    uint64_t *words = (uint64_t *)(void *)place;
+    words[0] = first;
+    words[1] = second;
+    words[2] = third;
+    words[3] = fourth;
+    context->cursor = place + 32;
+    rt_store(context->commit, (uint64_t)(place + 32 - context->base)); /* with limit 0, as where chunks are written by pwrite, not reached */
+    release(thread, 0);
+}
+
 uint32_t rt_flags(void)
 {
     return rt_load(&rt.state) == RT_OFF || !rt.session ? 0 : rt.session->flags;

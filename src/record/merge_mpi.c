@@ -16,6 +16,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define PROBES_MAXIMUM 10000 /* of a process: that many tell no more than fewer */
+
 static void mpi_destroy(void *state)
 {
     struct merge_mpi *mpi = state;
@@ -100,6 +102,8 @@ static int on_probe(struct merge *merge, const struct merge_stream *stream, cons
     char key[64], value[400];
     if (!process)
         return stream->process ? -ENOMEM : 0;
+    if (process->probes >= PROBES_MAXIMUM)
+        return 0;
     snprintf(key, sizeof key, "clock.probe.%d.%u", stream->process->pid, process->probes++);
     snprintf(value, sizeof value,
              "{\"rank\":%" PRId32 ",\"peer\":%" PRId32 ",\"when\":\"%s\",\"time_ns\":%" PRId64 ",\"own_raw_ns\":%" PRId64

@@ -144,12 +144,26 @@ static uint64_t beyond(uint64_t earlier, uint64_t later)
     return earlier > later ? earlier - later : 0;
 }
 
+/* What one of the host's clocks showed when the raw one showed raw_ns, moments ago. False: this thread was held up
+ * meanwhile. */
+static bool host_time_at(unsigned which, uint64_t raw_ns, uint64_t *ret_ns)
+{
+    *ret_ns = raw_ns;
+    if (which == 0)
+        return true;
+    uint64_t before = ocl_raw_ns(), there = read_clock(host_clocks[which]), after = ocl_raw_ns();
+    *ret_ns = there - (before - raw_ns);
+    return after - before < TOLERANCE_NS / 2 && after - raw_ns < 1000000;
+}
+
 /* By how much the command's times lie outside of what this clock of the host allows: queued within the call that
  * enqueued it, ended before now. */
 static uint64_t misfit(unsigned which, const struct ocl_command *command, const uint64_t times[4], uint64_t now_raw)
 {
-    uint64_t now = read_clock(host_clocks[which]), under_way = now_raw - command->begin_raw;
+    uint64_t now, under_way = now_raw - command->begin_raw;
     uint64_t slewed = which ? under_way / 1000 : 0; /* the others run up to 0.05 % faster or slower than the raw one */
+    if (!host_time_at(which, now_raw, &now))
+        return 0;
     uint64_t early = beyond(now - under_way - slewed, times[0]);
     uint64_t late = beyond(times[0], now - (now_raw - command->enqueued_raw) + slewed), ended = beyond(times[3], now);
     uint64_t most = early > late ? early : late;

@@ -27,6 +27,14 @@ static void print_json(const struct backend_list *list, struct text *out)
         json_string(&json, "reason", status->reason);
         json_string(&json, "remedy", status->remedy);
         json_text(&json, "traces", status->info->traces);
+        json_open(&json, "others", '[');
+        for (size_t other = 0; other < status->other_count; other++) {
+            json_open(&json, NULL, '{');
+            json_text(&json, "version", status->others[other].version);
+            json_string(&json, "path", status->others[other].where);
+            json_close(&json, '}');
+        }
+        json_close(&json, ']');
         json_open(&json, "ways", '[');
         for (size_t way = 0; way < status->way_count; way++) {
             json_open(&json, NULL, '{');
@@ -75,6 +83,8 @@ static void print_one(const struct backend_status *status, const struct text_loo
     } else {
         text_addf(out, "     %-9s %s\n", "found", "no runtime of its kind");
     }
+    for (size_t i = 0; i < status->other_count; i++)
+        text_addf(out, "     %-9s %s, %s\n", "also", status->others[i].version, status->others[i].where);
     for (size_t i = 0; i < status->way_count; i++) {
         const struct backend_way *way = &status->ways[i];
         text_addf(out, "     %-9s %s%s%s\n", way->name, way->works ? "works" : "does not work",

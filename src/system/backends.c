@@ -4,12 +4,14 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "library_probe.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const struct backend_info backend_infos[] = {
     {"cpu", "perf", "CPU samples with stacks, context switches, page faults", NULL},
@@ -110,24 +112,65 @@ static void detect_cpu(struct detection *detection, struct backend_status *statu
     }
 }
 
+/* Which of the two ways an OpenCL loader offers: whether it reads the variable that names layers. */
+static const char *loader_kind(const char *path)
+{
+    static const char variable[] = "OPENCL_LAYERS";
+    CLEANUP(freep) char *content = NULL;
+    size_t size;
+    if (file_read(path, 64 << 20, &content, &size, NULL) < 0)
+        return "";
+    return memmem(content, size, variable, sizeof variable - 1) ? " with layers" : " without layers";
+}
+
+static bool runtime_find(const struct runtime *runtime, char *path, size_t path_size, char *text, size_t text_size)
+{
+    char version[256] = "";
+    bool found = runtime->program ? program_find(runtime->library, path, path_size)
+                                  : library_probe(runtime->library, runtime->symbol, runtime->call, path, path_size, version,
+                                                  sizeof version);
+    bool whole = runtime->call == VERSION_MPI_TEXT && version[0]; /* it names itself */
+    const char *kind = found && strcmp(runtime->backend, "opencl") == 0 ? loader_kind(path) : "";
+    snprintf(text, text_size, "%s%s%s%s", whole ? "" : runtime->what, version[0] && !whole ? " " : "", version, kind);
+    return found;
+}
+
+static bool same_file(const char *left, const char *right)
+{
+    struct stat a, b;
+    return stat(left, &a) == 0 && stat(right, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* The same runtime may go by several names. */
+static bool is_known(const struct backend_status *status, const char *version, const char *where)
+{
+    bool known = *status->version && (strcmp(status->version, version) == 0 || same_file(status->where, where));
+    for (size_t i = 0; i < status->other_count && !known; i++)
+        known = strcmp(status->others[i].version, version) == 0 || same_file(status->others[i].where, where);
+    return known;
+}
+
+static void add_runtime(struct detection *detection, struct backend_status *status, const char *version, const char *where)
+{
+    if (is_known(status, version, where))
+        return;
+    if (!*status->version) {
+        status->version = keep(detection, version);
+        status->where = keep(detection, where);
+    } else if (status->other_count < sizeof status->others / sizeof *status->others) {
+        status->others[status->other_count++] = (struct backend_runtime){keep(detection, version), keep(detection, where)};
+    }
+}
+
 static void detect_runtime(struct detection *detection, struct backend_status *status)
 {
-    char path[PATH_MAX], version[256], text[512];
+    char path[PATH_MAX], text[512];
     bool found = false;
-    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes && !found; i++) {
-        const struct runtime *runtime = &runtimes[i];
-        if (strcmp(runtime->backend, status->info->name) != 0)
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
+        if (strcmp(runtimes[i].backend, status->info->name) != 0 || !runtime_find(&runtimes[i], path, sizeof path, text, sizeof text))
             continue;
-        version[0] = '\0';
-        found = runtime->program ? program_find(runtime->library, path, sizeof path)
-                                 : library_probe(runtime->library, runtime->symbol, runtime->call, path, sizeof path,
-                                                 version, sizeof version);
-        if (!found)
-            continue;
-        snprintf(text, sizeof text, "%s%s%s", runtime->call == VERSION_MPI_TEXT && version[0] ? "" : runtime->what,
-                 version[0] && runtime->call != VERSION_MPI_TEXT ? " " : "", version);
-        status->version = keep(detection, text);
-        status->where = keep(detection, path);
+        add_runtime(detection, status, text, path);
+        found = true;
     }
     status->built = machine_has_library(detection->machine, status->info->collector);
     status->available = status->built && found;

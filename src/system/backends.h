@@ -24,6 +24,10 @@ struct backend_way {
     const char *reason; /* why not; "" when it works */
 };
 
+struct backend_runtime {
+    const char *version, *where;
+};
+
 struct backend_status {
     const struct backend_info *info;
     bool built; /* its collector is here */
@@ -34,6 +38,8 @@ struct backend_status {
     const char *remedy;  /* what to install or set; "" */
     struct backend_way ways[3];
     size_t way_count;
+    struct backend_runtime others[4]; /* of one kind several may be there: programs pick */
+    size_t other_count;
 };
 
 struct backend_list {

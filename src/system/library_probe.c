@@ -17,6 +17,16 @@
 
 #define PROBE_SECONDS 5
 
+/* "Open MPI v4.1.4, package: ..." or "MPICH Version:\t4.0.2\nMPICH Release date: ..." in few words. */
+static void mpi_version_text(const char *answer, char *text, size_t size)
+{
+    char name[128] = "", number[128] = "";
+    if (sscanf(answer, "%127s Version: %127[^,\n]", name, number) == 2)
+        snprintf(text, size, "%s %s", name, number);
+    else
+        snprintf(text, size, "%.*s", (int)strcspn(answer, "\n,"), answer);
+}
+
 static void version_text(void *function, enum version_call call, char *text, size_t size)
 {
     int number = 0;
@@ -24,7 +34,7 @@ static void version_text(void *function, enum version_call call, char *text, siz
         char answer[8192] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING of both families is no longer */
         int length = 0;
         ((int (*)(char *, int *))function)(answer, &length);
-        snprintf(text, size, "%.*s", (int)strcspn(answer, "\n,"), answer);
+        mpi_version_text(answer, text, size);
         return;
     }
     if (((int (*)(int *))function)(&number) != 0 || number <= 0)

@@ -263,6 +263,10 @@ def test_backends_names_all_and_says_why_not(call):
     assert [backend["name"] for backend in backends] == ["cpu", "cuda", "opencl", "openmp", "rocm", "nccl", "mpi", "likwid"]
     for backend in backends:
         assert backend["available"] or backend["reason"]
+        runtimes = [(backend["version"], backend["path"]), *((other["version"], other["path"]) for other in backend["others"])]
+        paths = [os.path.realpath(path) for _, path in runtimes if path]
+        assert len(set(paths)) == len(paths), f"{backend['name']}: a runtime is named twice"
+        assert all(version for version, _ in runtimes[1:])
     cpu = backends[0]
     assert [way["name"] for way in cpu["ways"]] == ["cycles", "cpu-clock", "timers"]
     assert cpu["available"] == any(way["works"] for way in cpu["ways"])

@@ -231,6 +231,7 @@ def test_a_program_on_llvm_s_runtime_is_recorded_through_it(runner, apps, tmp_pa
     theirs = runner.profiled([program, 2, "regions", "criticals", "locks"], OPENMP, env=env)
     assert theirs.status == 0 and theirs.stdout == ours.stdout, theirs.stderr
     rows = spans(theirs)
+    assert rows, (theirs.stderr, theirs.summary()["ledger"])
     assert {row["args"]["hook"] for row in rows if row["kind"] == "parallel"} == {"ompt"}
     assert count(rows) == count(spans(ours))
     places = theirs.query("select name from spans where kind = 'parallel'")

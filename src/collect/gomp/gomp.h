@@ -52,6 +52,7 @@ struct gomp_work {
     int64_t step;
     uint64_t code;
     uint16_t name, schedule;    /* enum gomp_name; name 0 = in none */
+    uint32_t stack;
     uint16_t dimensions;        /* of a loop with depend(source) and depend(sink) */
     uint16_t kind;              /* enum span_kind */
 };
@@ -62,12 +63,14 @@ struct gomp_part {
     uint64_t task;              /* the current task: explicit, or implicit once it has an id; 0 = none needed so far */
     uint32_t sequence;          /* barriers of the region so far */
     uint32_t single_kind;       /* enum span_kind of a block that the next barrier ends; 0 = none */
+    uint32_t single_stack;
     uint64_t single_begin, single_code;
     struct gomp_work work;
 };
 
 struct gomp_held {
     uint64_t lock, begin, had, code;
+    uint32_t stack;
 };
 enum { GOMP_HELD = 8, GOMP_GROUPS = 8 };
 
@@ -143,9 +146,10 @@ INLINE uint64_t gomp_task_id(struct gomp_state *state)
     return state->part.task;
 }
 
-INLINE uint32_t gomp_stack(unsigned skip)
+/* The stack of who called the wrapper: for wrappers themselves only, as others may have taken their place by a jump. */
+INLINE uint32_t gomp_stack(void)
 {
-    return UNLIKELY(gomp_call_tree) ? rt_stack(skip) : 0;
+    return UNLIKELY(gomp_call_tree) ? rt_stack(1) : 0;
 }
 
 /* A span to be filled by rt_field; end is now. Leaves the room for fields as it is. */
@@ -170,7 +174,7 @@ INLINE void gomp_field_if(struct rt_span *span, unsigned position, uint64_t valu
 }
 
 /* A wait of the team or of a task that ends now. wait_begin: when the thread began to wait. */
-void gomp_write_wait(struct gomp_state *state, enum gomp_name type, uint64_t begin, uint64_t wait_begin, uint64_t code);
+void gomp_write_wait(struct gomp_state *state, enum gomp_name type, uint64_t begin, uint64_t wait_begin, uint64_t code, uint32_t stack);
 
 /* What is handed to libgomp in place of an outlined function's data. */
 struct gomp_region {
@@ -186,10 +190,10 @@ struct gomp_region {
 };
 
 /* region.c */
-void gomp_region_prepare(struct gomp_call call, struct gomp_region *region, gomp_function function, void *data, unsigned threads, const void *caller);
+void gomp_region_prepare(struct gomp_call call, struct gomp_region *region, gomp_function function, void *data, unsigned threads, const void *caller, uint32_t stack);
 void gomp_region_finish(struct gomp_region *region);
 void gomp_region_thread(void *region);             /* what each thread of the team runs */
-struct gomp_region *gomp_region_start(struct gomp_call call, gomp_function function, void *data, unsigned threads, const void *caller);
+struct gomp_region *gomp_region_start(struct gomp_call call, gomp_function function, void *data, unsigned threads, const void *caller, uint32_t stack);
 void gomp_region_started(struct gomp_call call, struct gomp_region *region);
 
 /* work.c */

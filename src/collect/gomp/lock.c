@@ -40,7 +40,7 @@ static const struct shape nest_lock_shape = {NAME_GOMP_NEST_LOCK, SPAN_KIND_LOCK
 
 INLINE void had(struct gomp_state *state, uint64_t lock, uint64_t begin, const struct shape *shape, const void *caller)
 {
-    const struct gomp_held held = {.lock = lock, .begin = begin, .had = rt_now(), .code = gomp_code(caller, shape->span_kind, state)};
+    const struct gomp_held held = {.lock = lock, .begin = begin, .had = rt_now(), .code = gomp_code(caller, shape->span_kind, state), .stack = gomp_stack()};
     gomp_held_push(state, &held);
 }
 
@@ -52,6 +52,7 @@ INLINE void released(struct gomp_state *state, uint64_t lock, const struct shape
         return;
     struct rt_span span;
     gomp_span(&span, shape->type, shape->span_kind, PAYLOAD_LOCK, held.begin, shape->whole ? end : held.had);
+    span.stack = held.stack;
     rt_field(&span, FIELD_LOCK_lock, lock);
     rt_field(&span, FIELD_LOCK_type, gomp_name(shape->type));
     rt_field(&span, FIELD_LOCK_wait_ns, held.had - held.begin);

@@ -39,7 +39,7 @@ struct loop {
     unsigned dimensions;
 };
 
-static void loop_begin(struct gomp_state *state, uint64_t begin, const struct loop *loop, const void *caller)
+static void loop_begin(struct gomp_state *state, uint64_t begin, const struct loop *loop, const void *caller, uint32_t stack)
 {
     struct gomp_work work = {
         .begin = begin,
@@ -50,6 +50,7 @@ static void loop_begin(struct gomp_state *state, uint64_t begin, const struct lo
         .schedule = (uint16_t)loop->schedule,
         .dimensions = (uint16_t)loop->dimensions,
         .kind = SPAN_KIND_LOOP,
+        .stack = stack,
     };
     work.code = gomp_code(caller, SPAN_KIND_LOOP, state);
     gomp_work_begin(state, &work);
@@ -76,7 +77,7 @@ static enum gomp_name schedule_name(long schedule, bool ordered)
         uint64_t begin = rt_now();                                                                                     \
         bool more = call.api->name arguments;                                                                          \
         const struct loop loop = {__VA_ARGS__};                                                                        \
-        loop_begin(call.state, begin, &loop, CALLER());                                                                \
+        loop_begin(call.state, begin, &loop, CALLER(), gomp_stack());                                                  \
         if (first)                                                                                                     \
             count_chunk(&call.state->part.work, more, (uint64_t)*first, (uint64_t)*last);                              \
         return more;                                                                                                   \
@@ -160,6 +161,7 @@ static void loop_of_region(struct gomp_region *region, enum gomp_name schedule, 
         .chunk = (uint64_t)chunk,
         .step = step,
         .code = region->record.code,
+        .stack = region->record.header.value,
         .name = NAME_GOMP_LOOP,
         .schedule = (uint16_t)schedule,
         .kind = SPAN_KIND_LOOP,
@@ -175,7 +177,7 @@ static void loop_of_region(struct gomp_region *region, enum gomp_name schedule, 
             call.api->GOMP_parallel_loop_##name(function, data, threads, start, end, step arguments);                  \
             return;                                                                                                    \
         }                                                                                                              \
-        gomp_region_prepare(call, &region, function, data, threads, CALLER());                                         \
+        gomp_region_prepare(call, &region, function, data, threads, CALLER(), gomp_stack());                           \
         loop_of_region(&region, schedule, start, end, step, chunk_);                                                   \
         call.api->GOMP_parallel_loop_##name(gomp_region_thread, &region, threads, start, end, step arguments);         \
         gomp_region_finish(&region);                                                                                   \
@@ -184,7 +186,7 @@ static void loop_of_region(struct gomp_region *region, enum gomp_name schedule, 
     GOMP_EXPORT void GOMP_parallel_loop_##name##_start(gomp_function function, void *data, unsigned threads, long start, long end, long step parameters) \
     {                                                                                                                  \
         struct gomp_call call = gomp_call(CALLER());                                                                   \
-        struct gomp_region *region = call.api->pass ? 0 : gomp_region_start(call, function, data, threads, CALLER());  \
+        struct gomp_region *region = call.api->pass ? 0 : gomp_region_start(call, function, data, threads, CALLER(), gomp_stack()); \
         if (UNLIKELY(!region)) {                                                                                       \
             call.api->GOMP_parallel_loop_##name##_start(function, data, threads, start, end, step arguments);          \
             return;                                                                                                    \

@@ -11,7 +11,7 @@ static struct gomp_region started[STARTED]; /* of GOMP_parallel_start, which ret
 static __thread struct gomp_region *innermost __attribute__((tls_model("initial-exec")));
 static __thread uint32_t unseen __attribute__((tls_model("initial-exec"))); /* started without a place in the array */
 
-void gomp_region_prepare(struct gomp_call call, struct gomp_region *region, gomp_function function, void *data, unsigned threads, const void *caller)
+void gomp_region_prepare(struct gomp_call call, struct gomp_region *region, gomp_function function, void *data, unsigned threads, const void *caller, uint32_t stack)
 {
     struct gomp_state *state = call.state;
     region->reductions = 0;
@@ -22,7 +22,7 @@ void gomp_region_prepare(struct gomp_call call, struct gomp_region *region, gomp
     struct wire_gomp_region *record = &region->record;
     record->header.kind = WIRE_GOMP_REGION;
     record->header.words = sizeof *record / 8;
-    record->header.value = gomp_stack(1);
+    record->header.value = stack;
     record->begin = rt_now();
     record->work_begin = 0;
     record->region = gomp_id(state);
@@ -123,7 +123,7 @@ GOMP_EXPORT void GOMP_parallel(gomp_function function, void *data, unsigned thre
         call.api->GOMP_parallel(function, data, threads, flags);
         return;
     }
-    gomp_region_prepare(call, &region, function, data, threads, CALLER());
+    gomp_region_prepare(call, &region, function, data, threads, CALLER(), gomp_stack());
     call.api->GOMP_parallel(gomp_region_thread, &region, threads, flags);
     gomp_region_finish(&region);
 }
@@ -134,7 +134,7 @@ GOMP_EXPORT unsigned GOMP_parallel_reductions(gomp_function function, void *data
     struct gomp_region region;
     if (UNLIKELY(call.api->pass))
         return call.api->GOMP_parallel_reductions(function, data, threads, flags);
-    gomp_region_prepare(call, &region, function, data, threads, CALLER());
+    gomp_region_prepare(call, &region, function, data, threads, CALLER(), gomp_stack());
     region.reductions = *(void **)data;
     unsigned result = call.api->GOMP_parallel_reductions(gomp_region_thread, &region, threads, flags);
     gomp_region_finish(&region);
@@ -142,7 +142,7 @@ GOMP_EXPORT unsigned GOMP_parallel_reductions(gomp_function function, void *data
 }
 
 /* The older pair: the caller runs the outlined function itself between the two. */
-struct gomp_region *gomp_region_start(struct gomp_call call, gomp_function function, void *data, unsigned threads, const void *caller)
+struct gomp_region *gomp_region_start(struct gomp_call call, gomp_function function, void *data, unsigned threads, const void *caller, uint32_t stack)
 {
     for (int i = 0; i < STARTED; i++) {
         uint32_t expected = 0;
@@ -150,7 +150,7 @@ struct gomp_region *gomp_region_start(struct gomp_call call, gomp_function funct
         if (__atomic_load_n(&region->used, __ATOMIC_ACQUIRE) ||
             !__atomic_compare_exchange_n(&region->used, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             continue;
-        gomp_region_prepare(call, region, function, data, threads, caller);
+        gomp_region_prepare(call, region, function, data, threads, caller, stack);
         region->outer = innermost;
         innermost = region;
         return region;
@@ -173,7 +173,7 @@ void gomp_region_started(struct gomp_call call, struct gomp_region *region)
 GOMP_EXPORT void GOMP_parallel_start(gomp_function function, void *data, unsigned threads)
 {
     struct gomp_call call = gomp_call(CALLER());
-    struct gomp_region *region = call.api->pass ? 0 : gomp_region_start(call, function, data, threads, CALLER());
+    struct gomp_region *region = call.api->pass ? 0 : gomp_region_start(call, function, data, threads, CALLER(), gomp_stack());
     if (UNLIKELY(!region)) {
         call.api->GOMP_parallel_start(function, data, threads);
         return;
@@ -231,7 +231,7 @@ GOMP_EXPORT void GOMP_teams_reg(gomp_function function, void *data, unsigned cou
         call.api->GOMP_teams_reg(function, data, count, limit, flags);
         return;
     }
-    gomp_region_prepare(call, &region, function, data, count ? count : 1, CALLER());
+    gomp_region_prepare(call, &region, function, data, count ? count : 1, CALLER(), gomp_stack());
     struct teams teams = {.region = &region, .teams = region.record.requested};
     region.record.teams = 1;
     region.record.work_begin = region.record.work_end = region.record.begin;

@@ -21,7 +21,7 @@ GOMP_EXPORT void GOMP_barrier(void)
     }
     uint64_t begin = barrier_begin(call.state);
     call.api->GOMP_barrier();
-    gomp_write_wait(call.state, NAME_GOMP_BARRIER, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state));
+    gomp_write_wait(call.state, NAME_GOMP_BARRIER, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state), gomp_stack());
 }
 
 GOMP_EXPORT bool GOMP_barrier_cancel(void)
@@ -31,7 +31,7 @@ GOMP_EXPORT bool GOMP_barrier_cancel(void)
         return call.api->GOMP_barrier_cancel();
     uint64_t begin = barrier_begin(call.state);
     bool cancelled = call.api->GOMP_barrier_cancel();
-    gomp_write_wait(call.state, NAME_GOMP_BARRIER, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state));
+    gomp_write_wait(call.state, NAME_GOMP_BARRIER, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state), gomp_stack());
     return cancelled;
 }
 
@@ -46,7 +46,7 @@ GOMP_EXPORT void GOMP_workshare_task_reduction_unregister(bool cancelled)
     uint64_t begin = barrier_begin(call.state);
     call.api->GOMP_workshare_task_reduction_unregister(cancelled);
     if (!cancelled)
-        gomp_write_wait(call.state, NAME_GOMP_REDUCTION, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state));
+        gomp_write_wait(call.state, NAME_GOMP_REDUCTION, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state), gomp_stack());
 }
 
 GOMP_EXPORT void GOMP_taskwait(void)
@@ -58,7 +58,7 @@ GOMP_EXPORT void GOMP_taskwait(void)
     }
     uint64_t begin = rt_now();
     call.api->GOMP_taskwait();
-    gomp_write_wait(call.state, NAME_GOMP_TASKWAIT, begin, begin, gomp_code(CALLER(), SPAN_KIND_TASKWAIT, call.state));
+    gomp_write_wait(call.state, NAME_GOMP_TASKWAIT, begin, begin, gomp_code(CALLER(), SPAN_KIND_TASKWAIT, call.state), gomp_stack());
 }
 
 GOMP_EXPORT void GOMP_taskwait_depend(void **depend)
@@ -70,7 +70,7 @@ GOMP_EXPORT void GOMP_taskwait_depend(void **depend)
     }
     uint64_t begin = rt_now();
     call.api->GOMP_taskwait_depend(depend);
-    gomp_write_wait(call.state, NAME_GOMP_TASKWAIT, begin, begin, gomp_code(CALLER(), SPAN_KIND_TASKWAIT, call.state));
+    gomp_write_wait(call.state, NAME_GOMP_TASKWAIT, begin, begin, gomp_code(CALLER(), SPAN_KIND_TASKWAIT, call.state), gomp_stack());
 }
 
 /* These two wait for nothing. */
@@ -90,7 +90,7 @@ GOMP_EXPORT void GOMP_taskgroup_start(void)
     if (LIKELY(!call.api->pass)) {
         struct gomp_state *state = call.state;
         if (state->group_count < GOMP_GROUPS)
-            state->groups[state->group_count] = (struct gomp_held){.begin = rt_now(), .code = gomp_code(CALLER(), SPAN_KIND_TASKGROUP, state)};
+            state->groups[state->group_count] = (struct gomp_held){.begin = rt_now(), .code = gomp_code(CALLER(), SPAN_KIND_TASKGROUP, state), .stack = gomp_stack()};
         state->group_count++;
     }
     call.api->GOMP_taskgroup_start();
@@ -108,20 +108,21 @@ GOMP_EXPORT void GOMP_taskgroup_end(void)
     call.api->GOMP_taskgroup_end();
     uint32_t index = --state->group_count;
     if (LIKELY(index < GOMP_GROUPS))
-        gomp_write_wait(state, NAME_GOMP_TASKGROUP, state->groups[index].begin, begin, state->groups[index].code);
+        gomp_write_wait(state, NAME_GOMP_TASKGROUP, state->groups[index].begin, begin, state->groups[index].code, state->groups[index].stack);
 }
 
 /* A wait for the turn of an iteration. */
-static void write_turn(struct gomp_state *state, enum gomp_name type, uint64_t begin, uint64_t had, uint64_t end, uint64_t code)
+static void write_turn(struct gomp_state *state, enum gomp_name type, const struct gomp_held *turn, uint64_t end)
 {
     struct rt_span span;
-    gomp_span(&span, NAME_GOMP_ORDERED, SPAN_KIND_ORDERED, PAYLOAD_LOCK, begin, end);
+    gomp_span(&span, NAME_GOMP_ORDERED, SPAN_KIND_ORDERED, PAYLOAD_LOCK, turn->begin, end);
+    span.stack = turn->stack;
     gomp_field_if(&span, FIELD_LOCK_lock, state->part.region); /* one order a loop, and a loop at a time in a region */
     rt_field(&span, FIELD_LOCK_type, gomp_name(type));
-    rt_field(&span, FIELD_LOCK_wait_ns, had - begin);
-    if (end != had)
-        rt_field(&span, FIELD_LOCK_held_ns, end - had);
-    gomp_field_if(&span, FIELD_LOCK_code, code);
+    rt_field(&span, FIELD_LOCK_wait_ns, turn->had - turn->begin);
+    if (end != turn->had)
+        rt_field(&span, FIELD_LOCK_held_ns, end - turn->had);
+    gomp_field_if(&span, FIELD_LOCK_code, turn->code);
     rt_span(&span);
 }
 
@@ -133,7 +134,7 @@ GOMP_EXPORT void GOMP_ordered_start(void)
         return;
     }
     struct gomp_state *state = call.state;
-    struct gomp_held turn = {.begin = rt_now(), .code = gomp_code(CALLER(), SPAN_KIND_ORDERED, state)};
+    struct gomp_held turn = {.begin = rt_now(), .code = gomp_code(CALLER(), SPAN_KIND_ORDERED, state), .stack = gomp_stack()};
     call.api->GOMP_ordered_start();
     turn.had = rt_now();
     gomp_held_push(state, &turn);
@@ -145,7 +146,7 @@ GOMP_EXPORT void GOMP_ordered_end(void)
     struct gomp_held turn;
     call.api->GOMP_ordered_end();
     if (LIKELY(!call.api->pass) && gomp_held_pop(call.state, 0, &turn))
-        write_turn(call.state, NAME_GOMP_ORDERED, turn.begin, turn.had, rt_now(), turn.code);
+        write_turn(call.state, NAME_GOMP_ORDERED, &turn, rt_now());
 }
 
 GOMP_EXPORT void GOMP_doacross_post(long *counts)
@@ -177,11 +178,14 @@ GOMP_EXPORT void GOMP_doacross_wait(long first, ...)
     for (unsigned i = 0; i + 1 < dimensions(call.state); i++)
         more[i] = va_arg(list, long);
     va_end(list);
-    uint64_t begin = rt_now();
+    struct gomp_held turn = {.begin = rt_now(), .code = (uint64_t)(uintptr_t)CALLER()};
     call.api->GOMP_doacross_wait(first, MORE(more));
-    uint64_t had = rt_now();
-    if (!call.api->pass)
-        write_turn(call.state, NAME_GOMP_DOACROSS, begin, had, had, gomp_code(CALLER(), SPAN_KIND_ORDERED, call.state));
+    turn.had = rt_now();
+    if (call.api->pass)
+        return;
+    turn.stack = gomp_stack();
+    gomp_code(CALLER(), SPAN_KIND_ORDERED, call.state);
+    write_turn(call.state, NAME_GOMP_DOACROSS, &turn, turn.had);
 }
 
 GOMP_EXPORT void GOMP_doacross_ull_wait(ull first, ...)
@@ -193,11 +197,14 @@ GOMP_EXPORT void GOMP_doacross_ull_wait(ull first, ...)
     for (unsigned i = 0; i + 1 < dimensions(call.state); i++)
         more[i] = va_arg(list, ull);
     va_end(list);
-    uint64_t begin = rt_now();
+    struct gomp_held turn = {.begin = rt_now(), .code = (uint64_t)(uintptr_t)CALLER()};
     call.api->GOMP_doacross_ull_wait(first, MORE(more));
-    uint64_t had = rt_now();
-    if (!call.api->pass)
-        write_turn(call.state, NAME_GOMP_DOACROSS, begin, had, had, gomp_code(CALLER(), SPAN_KIND_ORDERED, call.state));
+    turn.had = rt_now();
+    if (call.api->pass)
+        return;
+    turn.stack = gomp_stack();
+    gomp_code(CALLER(), SPAN_KIND_ORDERED, call.state);
+    write_turn(call.state, NAME_GOMP_DOACROSS, &turn, turn.had);
 }
 
 GOMP_EXPORT bool GOMP_cancel(int which, bool really)

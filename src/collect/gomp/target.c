@@ -11,11 +11,11 @@ INLINE struct target target_begin(struct gomp_state *state)
     return (struct target){.begin = rt_now(), .region = gomp_id(state)};
 }
 
-static void target_end(struct gomp_state *state, struct target target, enum gomp_name name, const void *caller)
+static void target_end(struct gomp_state *state, struct target target, enum gomp_name name, const void *caller, uint32_t stack)
 {
     struct rt_span span;
     gomp_span(&span, name, SPAN_KIND_TARGET, PAYLOAD_REGION, target.begin, rt_now());
-    span.stack = gomp_stack(2);
+    span.stack = stack;
     rt_field(&span, FIELD_REGION_region, target.region);
     rt_field(&span, FIELD_REGION_code, gomp_code(caller, SPAN_KIND_TARGET, state));
     rt_field(&span, FIELD_REGION_hook, gomp_name(NAME_GOMP_GOMP));
@@ -34,7 +34,7 @@ static void target_end(struct gomp_state *state, struct target target, enum gomp
         }                                                                                                              \
         struct target target = target_begin(call.state);                                                               \
         call.api->name arguments;                                                                                      \
-        target_end(call.state, target, text, CALLER());                                                                \
+        target_end(call.state, target, text, CALLER(), gomp_stack());                                                  \
     }
 enum { FLAG_EXIT_DATA = 1 << 1 };
 

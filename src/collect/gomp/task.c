@@ -28,6 +28,7 @@ struct block {
     void *data;
     uint64_t id, parent, code;
     uint32_t offset, size;
+    uint32_t stack;             /* of who made it */
     uint16_t flags;
     bool loop;
 };
@@ -165,6 +166,17 @@ INLINE bool block_fill(struct gomp_state *state, struct block *block, const stru
     return true;
 }
 
+/* The block with a copy of the data behind it, for libgomp to copy as one. */
+INLINE struct block *block_lay(void *room, const struct block *head)
+{
+    struct block *block = room;
+    *block = *head;
+    block->self = block;
+    if (head->size)
+        __builtin_memcpy((char *)room + head->offset, head->data, head->size);
+    return block;
+}
+
 static uint32_t type_name(unsigned flags, bool undeferred)
 {
     static const char *const words[] = {"explicit", " untied", " final", " mergeable", " detachable", " undeferred"};
@@ -187,7 +199,7 @@ static void create_write(const struct gomp_state *state, const struct block *blo
 {
     struct rt_span span;
     gomp_span(&span, NAME_GOMP_TASK_CREATE, SPAN_KIND_TASK_CREATE, PAYLOAD_TASK, begin, end);
-    span.stack = gomp_stack(2);
+    span.stack = block->stack;
     rt_field(&span, FIELD_TASK_task, block->id);
     rt_field(&span, FIELD_TASK_parent, block->parent);
     rt_field(&span, FIELD_TASK_type, type_name(block->flags, undeferred));
@@ -237,40 +249,64 @@ static void depend_write(const struct block *block, void **depend)
     rt_close(place);
 }
 
+/* A call of GOMP_task: the wrapper itself must be able to pass a call through by a jump, so that libomp's OMPT sees who made it. */
+struct creation {
+    struct block in;
+    long size, align;
+    bool deferred;
+    unsigned flags;
+    void **depend;
+    int priority;
+    void *detach;
+};
+
+static COLD void create_alone(const struct gomp_api *api, const struct creation *task)
+{
+    api->GOMP_task(task->in.function, task->in.data, task->in.copy, task->size, task->align, task->deferred, task->flags, task->depend,
+                   task->priority, task->detach);
+}
+
+static __attribute__((noinline)) void create(struct gomp_call call, const struct creation *task)
+{
+    struct gomp_state *state = call.state;
+    struct block head, *block = &head;
+    long align = task->align;
+    /* A task that libgomp copies by a function of ours would begin in spite of a cancellation. */
+    bool lay = !task->in.copy && (task->size <= LAID_MAX || call.api->omp_get_cancellation());
+    if (UNLIKELY(!block_fill(state, block, &task->in, task->size, &align, lay ? LAID_MAX : COPIED_MAX))) {
+        create_alone(call.api, task);
+        return;
+    }
+    if (lay)
+        block = block_lay(__builtin_alloca(head.offset + (size_t)task->size), &head);
+    if (task->flags & FLAG_DEPEND && task->depend)
+        depend_write(block, task->depend);
+    uint64_t creating = state->creating, begin = rt_now();
+    state->creating = block->id;
+    state->run_begin = 0;
+    call.api->GOMP_task(task_run, block, lay ? 0 : block_copy, (long)head.offset + task->size, align, task->deferred, task->flags, task->depend,
+                        task->priority, task->detach);
+    state->creating = creating;
+    uint64_t run_begin = state->run_begin;
+    state->run_begin = 0;
+    if (UNLIKELY(task->flags & FLAG_DETACH) && task->detach && !run_begin)
+        event_note(*(uint64_t *)task->detach, block->id);
+    create_write(state, block, begin, run_begin ? run_begin : rt_now(), run_begin != 0);
+}
+
 GOMP_EXPORT void GOMP_task(gomp_function function, void *data, gomp_copy copy, long size, long align, bool deferred, unsigned flags,
                            void **depend, int priority, void *detach)
 {
     struct gomp_call call = gomp_call(CALLER());
-    struct gomp_state *state = call.state;
-    struct block head, *block = &head;
-    const struct block in = {.function = function, .copy = copy, .data = data, .flags = (uint16_t)flags, .code = (uint64_t)(uintptr_t)CALLER()};
-    long block_align = align;
-    /* A task that libgomp copies by a function of ours would begin in spite of a cancellation. */
-    bool lay = !copy && (size <= LAID_MAX || call.api->omp_get_cancellation());
-    if (UNLIKELY(call.api->pass || !block_fill(state, block, &in, size, &block_align, lay ? LAID_MAX : COPIED_MAX))) {
+    if (UNLIKELY(call.api->pass)) {
         call.api->GOMP_task(function, data, copy, size, align, deferred, flags, depend, priority, detach);
         return;
     }
-    gomp_code(CALLER(), SPAN_KIND_TASK_CREATE, state);
-    if (lay) {
-        block = __builtin_alloca(head.offset + (size_t)size);
-        *block = head;
-        block->self = block;
-        if (size)
-            __builtin_memcpy((char *)block + head.offset, data, (size_t)size);
-    }
-    if (flags & FLAG_DEPEND && depend)
-        depend_write(block, depend);
-    uint64_t creating = state->creating, begin = rt_now();
-    state->creating = block->id;
-    state->run_begin = 0;
-    call.api->GOMP_task(task_run, block, lay ? 0 : block_copy, (long)head.offset + size, block_align, deferred, flags, depend, priority, detach);
-    state->creating = creating;
-    uint64_t run_begin = state->run_begin;
-    state->run_begin = 0;
-    if (UNLIKELY(flags & FLAG_DETACH) && detach && !run_begin)
-        event_note(*(uint64_t *)detach, block->id);
-    create_write(state, block, begin, run_begin ? run_begin : rt_now(), run_begin != 0);
+    const struct creation task = {
+        .in = {.function = function, .copy = copy, .data = data, .flags = (uint16_t)flags,
+               .code = gomp_code(CALLER(), SPAN_KIND_TASK_CREATE, call.state), .stack = gomp_stack()},
+        .size = size, .align = align, .deferred = deferred, .flags = flags, .depend = depend, .priority = priority, .detach = detach};
+    create(call, &task);
 }
 
 /* What of a taskloop is known when the call returns. */
@@ -280,6 +316,7 @@ static void taskloop_write(struct gomp_state *state, const struct block *block, 
     uint64_t end = rt_now();
     gomp_span(&span, NAME_GOMP_TASKLOOP, SPAN_KIND_LOOP, PAYLOAD_WORK, begin, end);
     span.correlation = block->id;
+    span.stack = block->stack;
     gomp_field_if(&span, FIELD_WORK_region, state->part.region);
     gomp_field_if(&span, FIELD_WORK_iterations, iterations);
     rt_field(&span, FIELD_WORK_schedule, gomp_name(NAME_GOMP_TASKLOOP));
@@ -288,6 +325,7 @@ static void taskloop_write(struct gomp_state *state, const struct block *block, 
     if (block->flags & FLAG_NOGROUP)
         return;
     gomp_span(&span, NAME_GOMP_TASKGROUP, SPAN_KIND_TASKGROUP, PAYLOAD_BARRIER, begin, end);
+    span.stack = block->stack;
     gomp_field_if(&span, FIELD_BARRIER_region, state->part.region);
     rt_field(&span, FIELD_BARRIER_type, gomp_name(NAME_GOMP_TASKGROUP));
     rt_field(&span, FIELD_BARRIER_code, block->code);
@@ -301,32 +339,36 @@ INLINE uint64_t iterations_of(uint64_t start, uint64_t end, uint64_t step, bool 
     return stride && (int64_t)distance > 0 ? (distance + stride - 1) / stride : 0;
 }
 
-/* Both taskloops: of long and of unsigned long long, whose direction is a flag. */
+/* TASKLOOP(name, type of the bounds, whether they grow): of long, and of unsigned long long, whose direction is a flag. */
 #define TASKLOOP(name, TYPE, up)                                                                                       \
+    static __attribute__((noinline)) void name##_create(struct gomp_call call, const struct block *in, long size, long align, unsigned flags, \
+                                                        unsigned long tasks, int priority, TYPE start, TYPE end, TYPE step) \
+    {                                                                                                                  \
+        struct block head, *block = &head;                                                                             \
+        long block_align = align;                                                                                      \
+        if (UNLIKELY(size < 16 || !block_fill(call.state, block, in, size, &block_align, in->copy ? COPIED_MAX : LAID_MAX))) { \
+            call.api->name(in->function, in->data, in->copy, size, align, flags, tasks, priority, start, end, step);   \
+            return;                                                                                                    \
+        }                                                                                                              \
+        if (flags & FLAG_REDUCTION)                                                                                    \
+            head.first[2] = ((void **)in->data)[2];                                                                    \
+        if (!in->copy)                                                                                                 \
+            block = block_lay(__builtin_alloca(head.offset + (size_t)size), &head);                                    \
+        uint64_t begin = rt_now();                                                                                     \
+        call.api->name(task_run, block, in->copy ? block_copy : 0, (long)head.offset + size, block_align, flags, tasks, priority, start, end, step); \
+        taskloop_write(call.state, block, begin, iterations_of((uint64_t)start, (uint64_t)end, (uint64_t)step, up));   \
+    }                                                                                                                  \
     GOMP_EXPORT void name(gomp_function function, void *data, gomp_copy copy, long size, long align, unsigned flags,   \
                           unsigned long tasks, int priority, TYPE start, TYPE end, TYPE step)                          \
     {                                                                                                                  \
         struct gomp_call call = gomp_call(CALLER());                                                                   \
-        struct block head, *block = &head;                                                                             \
-        const struct block in = {.function = function, .copy = copy, .data = data, .flags = (uint16_t)flags, .loop = true, \
-                                 .code = (uint64_t)(uintptr_t)CALLER()};                                               \
-        long block_align = align;                                                                                      \
-        if (UNLIKELY(call.api->pass || size < 16 || !block_fill(call.state, block, &in, size, &block_align, copy ? COPIED_MAX : LAID_MAX))) {        \
+        if (UNLIKELY(call.api->pass)) {                                                                                \
             call.api->name(function, data, copy, size, align, flags, tasks, priority, start, end, step);               \
             return;                                                                                                    \
         }                                                                                                              \
-        gomp_code(CALLER(), SPAN_KIND_TASK_CREATE, call.state);                                                        \
-        if (flags & FLAG_REDUCTION)                                                                                    \
-            block->first[2] = ((void **)data)[2];                                                                      \
-        if (!copy) {                                                                                                   \
-            block = __builtin_alloca(head.offset + (size_t)size);                                                      \
-            *block = head;                                                                                             \
-            block->self = block;                                                                                       \
-            __builtin_memcpy((char *)block + head.offset, data, (size_t)size);                                         \
-        }                                                                                                              \
-        uint64_t begin = rt_now();                                                                                     \
-        call.api->name(task_run, block, copy ? block_copy : 0, (long)head.offset + size, block_align, flags, tasks, priority, start, end, step); \
-        taskloop_write(call.state, block, begin, iterations_of((uint64_t)start, (uint64_t)end, (uint64_t)step, up));   \
+        const struct block in = {.function = function, .copy = copy, .data = data, .flags = (uint16_t)flags, .loop = true, \
+                                 .code = gomp_code(CALLER(), SPAN_KIND_TASK_CREATE, call.state), .stack = gomp_stack()}; \
+        name##_create(call, &in, size, align, flags, tasks, priority, start, end, step);                               \
     }
 TASKLOOP(GOMP_taskloop, long, step > 0)
 TASKLOOP(GOMP_taskloop_ull, ull, (flags & 1 << 8) != 0)

@@ -18,6 +18,7 @@ void gomp_work_end(struct gomp_state *state)
     if (UNLIKELY(!work->name))
         return;
     gomp_span(&span, work->name, work->kind, PAYLOAD_WORK, work->begin, rt_now());
+    span.stack = work->stack;
     gomp_field_if(&span, FIELD_WORK_region, state->part.region);
     gomp_field_if(&span, FIELD_WORK_iterations, work->iterations);
     gomp_field_if(&span, FIELD_WORK_chunk, work->chunk);
@@ -36,19 +37,21 @@ void gomp_single_end(struct gomp_state *state, uint64_t end)
     struct rt_span span;
     enum gomp_name name = part->single_kind == SPAN_KIND_SINGLE ? NAME_GOMP_SINGLE : NAME_GOMP_SCOPE;
     gomp_span(&span, name, part->single_kind, PAYLOAD_WORK, part->single_begin, end ? end : part->single_begin);
+    span.stack = part->single_stack;
     gomp_field_if(&span, FIELD_WORK_region, part->region);
     gomp_field_if(&span, FIELD_WORK_code, part->single_code);
     rt_span(&span);
     part->single_kind = 0;
 }
 
-static void single_begin(struct gomp_state *state, unsigned kind, uint64_t begin, const void *caller)
+static void single_begin(struct gomp_state *state, unsigned kind, uint64_t begin, const void *caller, uint32_t stack)
 {
     struct gomp_part *part = &state->part;
     if (UNLIKELY(part->single_kind))
         gomp_single_end(state, 0);
     part->single_kind = kind;
     part->single_begin = begin;
+    part->single_stack = stack;
     part->single_code = gomp_code(caller, kind, state);
 }
 
@@ -60,7 +63,7 @@ GOMP_EXPORT bool GOMP_single_start(void)
     uint64_t begin = rt_now();
     bool mine = call.api->GOMP_single_start();
     if (mine)
-        single_begin(call.state, SPAN_KIND_SINGLE, begin, CALLER());
+        single_begin(call.state, SPAN_KIND_SINGLE, begin, CALLER(), gomp_stack());
     return mine;
 }
 
@@ -73,9 +76,9 @@ GOMP_EXPORT void *GOMP_single_copy_start(void)
     uint64_t begin = rt_now();
     void *data = call.api->GOMP_single_copy_start();
     if (!data)
-        single_begin(call.state, SPAN_KIND_SINGLE, begin, CALLER());
+        single_begin(call.state, SPAN_KIND_SINGLE, begin, CALLER(), gomp_stack());
     else
-        gomp_write_wait(call.state, NAME_GOMP_COPYPRIVATE, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state));
+        gomp_write_wait(call.state, NAME_GOMP_COPYPRIVATE, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state), gomp_stack());
     return data;
 }
 
@@ -90,7 +93,7 @@ GOMP_EXPORT void GOMP_single_copy_end(void *data)
     if (call.state->part.single_kind)
         gomp_single_end(call.state, begin);
     call.api->GOMP_single_copy_end(data);
-    gomp_write_wait(call.state, NAME_GOMP_COPYPRIVATE, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state));
+    gomp_write_wait(call.state, NAME_GOMP_COPYPRIVATE, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state), gomp_stack());
 }
 
 GOMP_EXPORT void GOMP_scope_start(uintptr_t *reductions)
@@ -102,14 +105,14 @@ GOMP_EXPORT void GOMP_scope_start(uintptr_t *reductions)
     }
     uint64_t begin = rt_now();
     call.api->GOMP_scope_start(reductions);
-    single_begin(call.state, SPAN_KIND_WORKSHARE, begin, CALLER());
+    single_begin(call.state, SPAN_KIND_WORKSHARE, begin, CALLER(), gomp_stack());
 }
 
 /* sections */
 
-static void sections_begin(struct gomp_state *state, uint64_t begin, unsigned count, unsigned section, const void *caller)
+static void sections_begin(struct gomp_state *state, uint64_t begin, unsigned count, unsigned section, const void *caller, uint32_t stack)
 {
-    struct gomp_work work = {.begin = begin, .iterations = count, .done = section != 0, .name = NAME_GOMP_SECTIONS, .kind = SPAN_KIND_SECTIONS};
+    struct gomp_work work = {.begin = begin, .iterations = count, .done = section != 0, .name = NAME_GOMP_SECTIONS, .kind = SPAN_KIND_SECTIONS, .stack = stack};
     work.code = gomp_code(caller, SPAN_KIND_SECTIONS, state);
     gomp_work_begin(state, &work);
 }
@@ -121,7 +124,7 @@ GOMP_EXPORT unsigned GOMP_sections_start(unsigned count)
         return call.api->GOMP_sections_start(count);
     uint64_t begin = rt_now();
     unsigned section = call.api->GOMP_sections_start(count);
-    sections_begin(call.state, begin, count, section, CALLER());
+    sections_begin(call.state, begin, count, section, CALLER(), gomp_stack());
     return section;
 }
 
@@ -132,7 +135,7 @@ GOMP_EXPORT unsigned GOMP_sections2_start(unsigned count, uintptr_t *reductions,
         return call.api->GOMP_sections2_start(count, reductions, memory);
     uint64_t begin = rt_now();
     unsigned section = call.api->GOMP_sections2_start(count, reductions, memory);
-    sections_begin(call.state, begin, count, section, CALLER());
+    sections_begin(call.state, begin, count, section, CALLER(), gomp_stack());
     return section;
 }
 
@@ -149,7 +152,12 @@ GOMP_EXPORT unsigned GOMP_sections_next(void)
 static void sections_of_region(struct gomp_region *region, unsigned count)
 {
     region->work = (struct gomp_work){
-        .iterations = count, .name = NAME_GOMP_SECTIONS, .kind = SPAN_KIND_SECTIONS, .code = region->record.code};
+        .iterations = count,
+        .code = region->record.code,
+        .stack = region->record.header.value,
+        .name = NAME_GOMP_SECTIONS,
+        .kind = SPAN_KIND_SECTIONS,
+    };
 }
 
 GOMP_EXPORT void GOMP_parallel_sections(gomp_function function, void *data, unsigned threads, unsigned count, unsigned flags)
@@ -160,7 +168,7 @@ GOMP_EXPORT void GOMP_parallel_sections(gomp_function function, void *data, unsi
         call.api->GOMP_parallel_sections(function, data, threads, count, flags);
         return;
     }
-    gomp_region_prepare(call, &region, function, data, threads, CALLER());
+    gomp_region_prepare(call, &region, function, data, threads, CALLER(), gomp_stack());
     sections_of_region(&region, count);
     call.api->GOMP_parallel_sections(gomp_region_thread, &region, threads, count, flags);
     gomp_region_finish(&region);
@@ -169,7 +177,7 @@ GOMP_EXPORT void GOMP_parallel_sections(gomp_function function, void *data, unsi
 GOMP_EXPORT void GOMP_parallel_sections_start(gomp_function function, void *data, unsigned threads, unsigned count)
 {
     struct gomp_call call = gomp_call(CALLER());
-    struct gomp_region *region = call.api->pass ? 0 : gomp_region_start(call, function, data, threads, CALLER());
+    struct gomp_region *region = call.api->pass ? 0 : gomp_region_start(call, function, data, threads, CALLER(), gomp_stack());
     if (UNLIKELY(!region)) {
         call.api->GOMP_parallel_sections_start(function, data, threads, count);
         return;
@@ -197,7 +205,7 @@ INLINE uint64_t work_ends(struct gomp_state *state)
         }                                                                                                              \
         uint64_t begin = work_ends(call.state);                                                                        \
         call.api->name();                                                                                              \
-        gomp_write_wait(call.state, NAME_GOMP_WORKSHARE, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state)); \
+        gomp_write_wait(call.state, NAME_GOMP_WORKSHARE, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state), gomp_stack()); \
     }
 #define END_WITH_CANCEL(name)                                                                                          \
     GOMP_EXPORT bool name(void)                                                                                        \
@@ -207,7 +215,7 @@ INLINE uint64_t work_ends(struct gomp_state *state)
             return call.api->name();                                                                                   \
         uint64_t begin = work_ends(call.state);                                                                        \
         bool cancelled = call.api->name();                                                                             \
-        gomp_write_wait(call.state, NAME_GOMP_WORKSHARE, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state)); \
+        gomp_write_wait(call.state, NAME_GOMP_WORKSHARE, begin, begin, gomp_code(CALLER(), SPAN_KIND_BARRIER, call.state), gomp_stack()); \
         return cancelled;                                                                                              \
     }
 #define END_NOWAIT(name)                                                                                               \

@@ -105,14 +105,14 @@ COLD uint64_t gomp_new_ids(struct gomp_state *state)
     return state->next_id++;
 }
 
-void gomp_write_wait(struct gomp_state *state, enum gomp_name type, uint64_t begin, uint64_t wait_begin, uint64_t code)
+void gomp_write_wait(struct gomp_state *state, enum gomp_name type, uint64_t begin, uint64_t wait_begin, uint64_t code, uint32_t stack)
 {
     static const uint8_t kinds[NAME_GOMP_COUNT] = {[NAME_GOMP_TASKWAIT] = SPAN_KIND_TASKWAIT, [NAME_GOMP_TASKGROUP] = SPAN_KIND_TASKGROUP};
     bool of_tasks = kinds[type] != 0;
     struct rt_span span;
     uint64_t end = rt_now();
     gomp_span(&span, of_tasks ? type : NAME_GOMP_BARRIER, of_tasks ? kinds[type] : SPAN_KIND_BARRIER, PAYLOAD_BARRIER, begin, end);
-    span.stack = gomp_stack(2);
+    span.stack = stack;
     gomp_field_if(&span, FIELD_BARRIER_region, state->part.region);
     rt_field(&span, FIELD_BARRIER_type, gomp_name(type));
     if (!of_tasks)

@@ -20,9 +20,17 @@
 #include "words.inc"
 #ifdef FORM_F08
 #define HANDLE(kind) type(kind)
+#define STATUS(index) statuses(index + 1)
+#define STATUS_TYPE type(MPI_Status)
+#define FIELD(status, name) status%name
+#define SHAPE
 #define ADDRESS_OF_MEMORY type(c_ptr)
 #else
 #define HANDLE(kind) integer
+#define STATUS(index) statuses(:, index + 1)
+#define STATUS_TYPE integer
+#define FIELD(status, name) status(name)
+#define SHAPE (MPI_STATUS_SIZE)
 #define ADDRESS_OF_MEMORY integer(MPI_ADDRESS_KIND)
 #endif
 
@@ -56,9 +64,9 @@ program forms
     HANDLE(MPI_Win) :: win
     HANDLE(MPI_File) :: file
 #ifdef FORM_F08
-    type(MPI_Status) :: st, statuses(8)
+    STATUS_TYPE :: st, statuses(8)
 #else
-    integer :: st(MPI_STATUS_SIZE), statuses(MPI_STATUS_SIZE, 8)
+    STATUS_TYPE :: st SHAPE, statuses(MPI_STATUS_SIZE, 8)
 #endif
     character(len=1000) :: command, commands(2), word
     character(len=MPI_MAX_PORT_NAME) :: port
@@ -107,6 +115,13 @@ contains
     subroutine add(array, count)
         integer, intent(in) :: array(:), count
         total_sum = total_sum + sum(int(array(:count), 8))
+    end subroutine
+
+    subroutine look(status)
+        STATUS_TYPE, intent(in) :: status SHAPE
+        integer :: count
+        call MPI_Get_count(status, MPI_INTEGER, count IERR)
+        total_sum = total_sum + FIELD(status, MPI_SOURCE) * 10000 + FIELD(status, MPI_TAG) * 100 + count
     end subroutine
 
     subroutine rest()

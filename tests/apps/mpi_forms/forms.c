@@ -15,6 +15,7 @@
 #define endif }
 #define IERR
 #define OUT(variable) &variable
+#define STATUS(index) statuses[index]
 #define AT(array, index) (&array[index])
 #define AINT(value) ((MPI_Aint)(value))
 #define OFFSET(value) ((MPI_Offset)(value))
@@ -59,6 +60,13 @@ static void add(const int *array, int count)
 {
     for (int i = 0; i < count; i++)
         sum += array[i];
+}
+
+static void look(MPI_Status status)
+{
+    int count;
+    MPI_Get_count(&status, MPI_INTEGER, &count);
+    sum += status.MPI_SOURCE * 10000 + status.MPI_TAG * 100 + count;
 }
 
 /* Between tests: so that they are some, not a million. */

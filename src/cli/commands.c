@@ -12,6 +12,7 @@ const struct command *const commands[] = {
     &command_export,
     &command_query,
     &command_recover,
+    &command_build,
     &command_doctor,
     &command_backends,
     &command_completion,

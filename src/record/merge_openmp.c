@@ -28,6 +28,7 @@ static void openmp_destroy(void *state)
     if (!openmp)
         return;
     map_finish(&openmp->regions);
+    map_finish(&openmp->ends);
     map_finish(&openmp->fulfilled);
     free(openmp->members.items);
     free(openmp->barriers.items);
@@ -67,7 +68,11 @@ static int fact_early(struct merge *merge, const struct merge_stream *stream, co
 {
     const struct wire_openmp_fact *fact = (const struct wire_openmp_fact *)(const void *)header;
     struct openmp *openmp = openmp_of(merge);
-    if (!stream->process || (header->value & 0xff) != WIRE_OPENMP_CODE)
+    if (!stream->process)
+        return 0;
+    if ((header->value & 0xff) == WIRE_OPENMP_REGION_END)
+        return map_set(&openmp->ends, openmp_key(stream, fact->first), fact->time);
+    if ((header->value & 0xff) != WIRE_OPENMP_CODE)
         return 0;
     return openmp_names_add(openmp->names, stream, fact->first, fact->second, header->value >> 8 & 0xfff, header->value >> 20);
 }
@@ -100,15 +105,38 @@ static int fact_row(struct merge *merge, const struct merge_stream *stream, cons
     }
 }
 
-static int prepare(struct merge *merge, void *state, struct merge_span *span)
-{
-    struct openmp *openmp = state;
-    return openmp_names_apply(merge, openmp->names, span);
-}
-
 static bool has(const struct payload *payload, unsigned position)
 {
     return payload->present >> position & 1;
+}
+
+/*
+ * A thread that waits at a region's end may be told only when it is called to the next region, or never: its part, and its wait,
+ * end with the region at the latest.
+ */
+static void end_with_region(struct merge *merge, const struct openmp *openmp, struct merge_span *span)
+{
+    struct payload *payload = span->payload;
+    unsigned position = payload->kind == PAYLOAD_TEAM ? FIELD_TEAM_region : FIELD_BARRIER_region;
+    uint64_t end;
+    if ((payload->kind != PAYLOAD_TEAM && payload->kind != PAYLOAD_BARRIER) || !has(payload, position) ||
+        !map_get(&openmp->ends, openmp_key(span->stream, payload->fields[position].u64), &end))
+        return;
+    int64_t end_ns = merge_time(merge, span->stream, end);
+    if (span->span->end_ns <= end_ns || span->span->begin_ns > end_ns)
+        return;
+    uint64_t late = (uint64_t)(span->span->end_ns - end_ns);
+    span->span->end_ns = end_ns;
+    if (payload->kind == PAYLOAD_BARRIER && has(payload, FIELD_BARRIER_wait_ns))
+        payload->fields[FIELD_BARRIER_wait_ns].u64 -= late < payload->fields[FIELD_BARRIER_wait_ns].u64 ? late : payload->fields[FIELD_BARRIER_wait_ns].u64;
+}
+
+static int prepare(struct merge *merge, void *state, struct merge_span *span)
+{
+    struct openmp *openmp = state;
+    if (span->stream->process)
+        end_with_region(merge, openmp, span);
+    return openmp_names_apply(merge, openmp->names, span);
 }
 
 static int note_barrier(struct openmp *openmp, const struct merge_span *span, span_id handle)
@@ -229,12 +257,15 @@ static int openmp_finish(struct merge *merge, void *state, struct error *err)
         code = trace_builder_add_ledger(merge->builder, "openmp", openmp->too_deep, 0, openmp->too_deep, "constructs nested too deep");
     if (code == 0 && openmp->unmatched)
         code = trace_builder_add_ledger(merge->builder, "openmp links", openmp->unmatched, 0, openmp->unmatched, "an end of them was not recorded");
+    if (code == 0 && openmp->not_run)
+        code = trace_builder_add_ledger(merge->builder, "openmp", openmp->not_run, 0, 0, "tasks that were made and did not run: cancelled, or the program ended before");
     return code ? error_set_errno(err, code, "merge: cannot add what belongs together in OpenMP") : 0;
 }
 
 static const struct merge_handler handlers[] = {
     {WIRE_OPENMP_FACT, MERGE_AHEAD, fact_early},
     {WIRE_OPENMP_FACT, MERGE_ROWS, fact_row},
+    {WIRE_OPENMP_REGION, MERGE_AHEAD, openmp_ahead_region},
     {WIRE_OPENMP_REGION, MERGE_ROWS, openmp_on_region},
     {WIRE_OPENMP_PART, MERGE_ROWS, openmp_on_part},
     {WIRE_OPENMP_SYNC, MERGE_ROWS, openmp_on_sync},

@@ -48,6 +48,7 @@ struct openmp_pair {
     } name
 struct openmp {
     struct map regions;        /* key -> handle of the PARALLEL span */
+    struct map ends;           /* key -> when the region ended, in its process' clock */
     struct map fulfilled;      /* key of a detached task -> ns when its event came */
     OPENMP_LIST(struct openmp_member, members);
     OPENMP_LIST(struct openmp_barrier, barriers);
@@ -57,7 +58,7 @@ struct openmp {
     OPENMP_LIST(struct openmp_lock, locks);
     OPENMP_LIST(struct openmp_pair, depends);
     struct openmp_names *names;
-    uint64_t unpaired, too_deep, absent, unmatched;
+    uint64_t unpaired, too_deep, absent, unmatched, not_run;
     string_id complete;        /* the text */
 };
 
@@ -71,7 +72,8 @@ int openmp_names_add(struct openmp_names *names, const struct merge_stream *stre
 uint64_t openmp_names_code(const struct openmp_names *names, const struct merge_stream *stream, uint32_t number);
 int openmp_names_apply(struct merge *merge, struct openmp_names *names, struct merge_span *span);
 
-/* merge_openmp_short.c: records in the short form become spans. */
+/* merge_openmp_short.c: a look ahead tells when regions end; records in the short form become spans. */
+int openmp_ahead_region(struct merge *merge, const struct merge_stream *stream, const struct wire_header *record);
 int openmp_on_region(struct merge *merge, const struct merge_stream *stream, const struct wire_header *record);
 int openmp_on_part(struct merge *merge, const struct merge_stream *stream, const struct wire_header *record);
 int openmp_on_sync(struct merge *merge, const struct merge_stream *stream, const struct wire_header *record);

@@ -121,7 +121,7 @@ static int tasks_link(struct merge *merge, struct openmp *openmp)
         if (first)
             code = link_add(merge, LINK_KIND_TASK, openmp->creates.items[i].span, first->span);
         else
-            openmp->unmatched++;
+            openmp->not_run++;
     }
     for (size_t i = 0; i < openmp->depends.count && code == 0; i++) {
         const struct openmp_stretch *from = stretch_last(openmp, openmp->depends.items[i].first);

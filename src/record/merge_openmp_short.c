@@ -61,6 +61,14 @@ static int add_part(struct merge *merge, const struct merge_stream *stream, cons
     return add(merge, stream, "implicit task", SPAN_KIND_IMPLICIT_TASK, part->begin, part->begin + part->length, &payload);
 }
 
+int openmp_ahead_region(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    const struct wire_openmp_region *record = (const struct wire_openmp_region *)(const void *)header;
+    if (!stream->process || record->threads < 2)
+        return 0;
+    return map_set(&openmp_of(merge)->ends, openmp_key(stream, record->region), record->begin + record->length);
+}
+
 int openmp_on_region(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
     const struct wire_openmp_region *record = (const struct wire_openmp_region *)(const void *)header;

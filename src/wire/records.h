@@ -357,6 +357,7 @@ enum wire_openmp_what {
     WIRE_OPENMP_DEPEND = 1,   /* task `first` must end before task `second` may begin */
     WIRE_OPENMP_FULFIL = 2,   /* the event of detached task `first` came: the task is complete */
     WIRE_OPENMP_UNPAIRED = 3, /* first: events of this thread whose begin or end never came; second: those nested too deep */
+    WIRE_OPENMP_REGION_END = 5, /* region `first`, which is written as a span, ended at `time` */
     WIRE_OPENMP_ABSENT = 4,   /* first: bit of each event (number of OMPT's list) that the runtime doesn't report */
 };
 struct wire_openmp_fact {

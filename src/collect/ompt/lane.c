@@ -168,12 +168,17 @@ COLD uint64_t lane_new_ids(struct lane *lane)
     return first;
 }
 
-COLD void openmp_fact(unsigned what, unsigned span_kind, uint64_t first, uint64_t second)
+COLD void openmp_fact_at(uint64_t time, unsigned what, unsigned span_kind, uint64_t first, uint64_t second)
 {
-    struct wire_openmp_fact fact = {.header = {WIRE_OPENMP_FACT, sizeof fact / 8, what | span_kind << 8}, .time = now()};
+    struct wire_openmp_fact fact = {.header = {WIRE_OPENMP_FACT, sizeof fact / 8, what | span_kind << 8}, .time = time};
     fact.first = first;
     fact.second = second;
     rt_append(&fact.header);
+}
+
+COLD void openmp_fact(unsigned what, unsigned span_kind, uint64_t first, uint64_t second)
+{
+    openmp_fact_at(now(), what, span_kind, first, second);
 }
 
 /* Another slot than the address' own is searched only for a few steps: a full neighbourhood leaves it without a number. */

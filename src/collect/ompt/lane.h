@@ -92,6 +92,7 @@ struct frame *lane_find(struct lane *lane, enum frame_kind kind, unsigned type, 
 /* Writes the frame's span as ended at `end`, and restores what it had changed. The frame is off the stack already. */
 void lane_close(struct lane *lane, struct frame *frame, uint64_t end);
 uint64_t lane_new_ids(struct lane *lane);
+void openmp_fact_at(uint64_t time, unsigned what, unsigned span_kind, uint64_t first, uint64_t second);
 void openmp_fact(unsigned what, unsigned span_kind, uint64_t first, uint64_t second);
 
 /* The number of a code address in a table of the process, told to the runtime when it is new; 0 = none, or no room. */

@@ -35,6 +35,7 @@ static COLD void parallel_span(struct lane *lane, const struct frame *frame, uin
 #define PART_IS_REGION UINT64_MAX
 static COLD void region_as_spans(struct lane *lane, const struct frame *frame, uint64_t end)
 {
+    openmp_fact_at(end, WIRE_OPENMP_REGION_END, SPAN_KIND_PARALLEL, frame->id, 0);
     if (frame->waited) {
         struct frame part = {.begin = frame->begin, .code = frame->code, .id = frame->id, .threads = frame->threads, .done = frame->count};
         uint64_t part_end = end;

@@ -90,6 +90,8 @@ static const uint8_t reasons[OMP_TASK_STATUS_COUNT] = {
 static void stretch_end(struct lane *lane, union omp_data *task, unsigned status, uint64_t time)
 {
     uint64_t id = task_id(task->value);
+    if (!(task->value & TASK_HERE)) /* discarded before it ran */
+        return;
     task->value &= ~(uint64_t)TASK_HERE;
     const struct frame *frame = lane_pop(lane, FRAME_TASK, 0, (const void *)(uintptr_t)id);
     if (UNLIKELY(!frame))

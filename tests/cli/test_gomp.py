@@ -4,6 +4,7 @@ as they do without us."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import time
@@ -67,7 +68,7 @@ def count(rows):
         counts[row["kind"]] = counts.get(row["kind"], 0) + 1
     if "task" in counts:
         counts["task"] = len({row["args"]["task"] for row in rows if row["kind"] == "task"})
-    handed = sum(row["args"].get("iterations_done", 0) for row in rows if row["kind"] in ("loop", "sections") and row["name"] != "taskloop")
+    handed = sum(row["args"].get("iterations_done", 0) for row in rows if row["kind"] in ("loop", "sections"))
     return {**counts, "iterations": handed} if handed else counts
 
 
@@ -130,7 +131,7 @@ def test_critical_blocks_and_locks_are_told_apart(runner, apps):
     uses = {}
     for row in rows:
         if row["kind"] in ("critical", "lock"):
-            key = row["name"], row["args"]["lock"]
+            key = row["args"]["type"], row["args"]["lock"]
             uses[key] = uses.get(key, 0) + 1
             assert row["args"]["wait_ns"] >= 0 and row["args"]["held_ns"] >= 0
     assert sorted((name, number) for (name, _), number in uses.items()) == [("critical", 10), ("critical", 20), ("lock", 17), ("nest lock", 2)]
@@ -147,6 +148,28 @@ def test_tasks_are_known_from_creation_to_end(runner, apps):
     assert sum("undeferred" in text for text in types) >= 2  # if(0), and the one inside of final
     inner = [row for row in created.values() if row["args"]["parent"] in created]
     assert len(inner) == 1 and inner[0]["args"]["type"] == "explicit undeferred"
+
+
+def links(profiled):
+    return {row["kind"]: row["n"] for row in profiled.query("select kind, count(*) n from links where confidence = 'certain' group by kind")}
+
+
+def test_what_waits_for_what_is_linked(runner, apps):
+    depend = runner.profiled([app(apps, "gomp_counts"), 2, "depend"], OPENMP)
+    # A chain of 10 tasks, two that read its end, one that reads what those wrote.
+    assert links(depend) == {"fork": 2, "join": 2, "task": 13, "depend": 9 + 2 + 2}
+    order = depend.query("select a.end_ns as first, b.begin_ns as second from links l join spans a on a.id = l.from_span "
+                         "join spans b on b.id = l.to_span where l.kind = 'depend'")
+    assert len(order) == 13 and all(row["first"] <= row["second"] for row in order)
+    taskloop = runner.profiled([app(apps, "gomp_counts"), 2, "taskloop"], OPENMP)
+    assert links(taskloop)["task"] == 12  # from the taskloop to each of its tasks
+
+
+def test_constructs_are_named_by_the_source(runner, apps):
+    rows = spans(runner.profiled([app(apps, "gomp_counts"), 2, "regions", "dynamic", "tasks"], OPENMP))
+    names = {(row["kind"], re.sub(r":\d+ ", ":N ", row["name"])) for row in rows}
+    assert {("parallel", "gomp_counts.c:N parallel in regions()"), ("loop", "gomp_counts.c:N for in dynamic_loop()"),
+            ("task", "gomp_counts.c:N task in tasks()"), ("taskwait", "gomp_counts.c:N taskwait in tasks()")} <= names
 
 
 def test_fortran(runner, apps):

@@ -281,6 +281,36 @@ int scenario_fork(void)
     return 0;
 }
 
+static void launch_some(const char *name, int launches)
+{
+    open_device();
+    uint32_t result[256] = {0};
+    cl_command_queue queue = make_queue(0);
+    cl_kernel kernel = make_kernel(make_program(""), name);
+    cl_mem buffer = make_buffer(items * 4);
+    set_arguments(kernel, buffer, 1);
+    MUST(clEnqueueFillBuffer(queue, buffer, &(uint32_t){0}, 4, 0, items * 4, 0, 0, 0));
+    for (int i = 0; i < launches; i++)
+        MUST(clEnqueueNDRangeKernel(queue, kernel, 1, 0, &items, &group, 0, 0, 0));
+    MUST(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof result, result, 0, 0, 0));
+    printf("%s: %u\n", name, result[9]);
+    fflush(stdout);
+}
+
+int scenario_child(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        launch_some("add", 3);
+        exit(4);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    printf("child %d\n", WEXITSTATUS(status));
+    launch_some("twice", 2);
+    return 0;
+}
+
 int scenario_order(void)
 {
     open_device();

@@ -212,6 +212,19 @@ def test_a_forked_child_leaves_its_parents_commands_alone(runner, target):
     assert {row["name"]: row["count"] for row in run.query(COMMANDS)} == {"add": 3, "fill buffer": 1, "read buffer": 1}
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_forked_child_has_devices_and_names_of_its_own(runner, target, way):
+    run = runner.profiled([*WAYS[way], target, "child"], OPENCL)
+    assert (run.status, run.stdout) == (0, b"add: 3\nchild 4\ntwice: 3\n")
+    rows = run.query("""select s.name name, count(*) count, count(distinct t.name) lanes, max(d.name) device, t.pid pid from spans s
+        join tracks t on t.id = s.track join tracks d on d.kind = 'device' and d.pid = t.pid
+        where t.kind = 'stream' group by 1, t.pid order by s.begin_ns""")
+    assert [(row["name"], row["count"], row["lanes"]) for row in rows] == [
+        ("fill buffer", 1, 1), ("add", 3, 1), ("read buffer", 1, 1), ("fill buffer", 1, 1), ("twice", 2, 1), ("read buffer", 1, 1)]
+    assert len({row["device"] for row in rows}) == 1 and all(row["device"] for row in rows)
+    assert len({row["pid"] for row in rows}) == 2
+
+
 def test_a_program_that_loads_opencl_itself(runner, target, tmp_path):
     """dlopen with RTLD_LOCAL and dlsym: only the layer sees such calls."""
     assert target

@@ -182,6 +182,19 @@ static bool fits_host(struct ocl_clock *clock, unsigned which, const struct ocl_
     return true;
 }
 
+static void decide(struct ocl_device *device)
+{
+    struct ocl_clock *clock = &device->clock;
+    if (!clock->candidates) {
+        ocl_store(&clock->mode, (uint32_t)OCL_CLOCK_BOUNDS);
+        return;
+    }
+    clock->host_clock = (uint32_t)__builtin_ctz(clock->candidates);
+    ocl_store(&clock->mode, (uint32_t)OCL_CLOCK_HOST);
+    write_pair(device, &clock->first[clock->host_clock]);
+    write_host_pair(device);
+}
+
 static void choose(struct ocl_device *device, const struct ocl_command *command, const uint64_t times[4],
                    uint64_t now_raw)
 {
@@ -192,16 +205,8 @@ static void choose(struct ocl_device *device, const struct ocl_command *command,
     for (unsigned i = 0; i < HOST_CLOCKS; i++)
         fitting |= (uint32_t)fits_host(clock, i, command, times, now_raw) << i;
     clock->candidates = clock->fitted++ ? clock->candidates & fitting : fitting;
-    if (clock->fitted < FITS_NEEDED)
-        return;
-    if (!clock->candidates) {
-        ocl_store(&clock->mode, (uint32_t)OCL_CLOCK_BOUNDS);
-        return;
-    }
-    clock->host_clock = (uint32_t)__builtin_ctz(clock->candidates);
-    ocl_store(&clock->mode, (uint32_t)OCL_CLOCK_HOST);
-    write_pair(device, &clock->first[clock->host_clock]);
-    write_host_pair(device);
+    if (clock->fitted >= FITS_NEEDED)
+        decide(device);
 }
 
 /* The chosen clock against one more command. */
@@ -262,11 +267,13 @@ void ocl_clock_flush(struct ocl_device *device)
     struct ocl_clock *clock = &device->clock;
     if (!clock->next_ns || ocl_swap(&clock->busy, 1u)) /* no command was recorded */
         return;
-    if (clock->mode == OCL_CLOCK_HOST)
+    if (clock->mode == OCL_CLOCK_OPEN && clock->fitted) /* a single command must do */
+        decide(device);
+    else if (clock->mode == OCL_CLOCK_HOST)
         write_host_pair(device);
     else if (clock->mode == OCL_CLOCK_TIMER)
         write_timer_pair(device);
-    else
+    if (clock->mode == OCL_CLOCK_OPEN || clock->mode == OCL_CLOCK_BOUNDS)
         write_bounds(device);
     ocl_store(&clock->busy, 0u);
 }

@@ -88,6 +88,12 @@ void ocl_event_set(cl_event event, uint64_t id)
     ocl_map_put(&events, event, id);
 }
 
+void ocl_forget_commands(void)
+{
+    ocl_map_forget(&events);
+    ocl_failed = ocl_untimed = ocl_no_room = 0;
+}
+
 void ocl_link(unsigned kind, uint64_t from, uint64_t to)
 {
     if (from && to)

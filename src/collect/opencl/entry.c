@@ -10,7 +10,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <unistd.h>
 
 #if defined(__GLIBC__) && defined(__x86_64__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
@@ -29,7 +28,10 @@ uint32_t ocl_texts[OCL_TEXT_COUNT];
 uint32_t ocl_off;
 int32_t ocl_pid;
 
-static uint32_t started; /* 1 = names are registered, 2 = nothing is recorded here */
+enum { STARTED = 1, NOTHING_RECORDED = 2 };
+static uint32_t *started;        /* in a page that fork wipes: a child has a log, and so texts, of its own */
+static uint32_t unwiped_started; /* where the kernel cannot wipe */
+static uint32_t ever_started;
 static struct ocl_api preloaded, layered;
 static uint32_t preloaded_found, layer_active;
 
@@ -52,27 +54,41 @@ static const char *const texts[] = {
 #undef OCL_TEXT
 };
 
+static uint32_t *started_page(void)
+{
+    uint32_t *page = ocl_wiped_memory(), *none = 0;
+    if (!page)
+        page = &unwiped_started;
+    return ocl_change(&started, &none, page) ? page : none;
+}
+
 static __attribute__((noinline, cold)) bool start(void)
 {
+    uint32_t *state = ocl_load(&started) ? ocl_load(&started) : started_page();
     if (!rt_register(WIRE_LAYER_OPENCL, "opencl")) {
-        ocl_store(&started, 2u);
+        ocl_store(state, (uint32_t)NOTHING_RECORDED);
         return false;
+    }
+    if (ocl_swap(&ever_started, 1u)) {
+        ocl_forget_devices();
+        ocl_forget_commands();
+        ocl_forget_programs();
     }
     for (unsigned i = 0; i < OCL_FUNCTION_COUNT; i++)
         ocl_names[i] = ocl_string(function_names[i]);
     for (unsigned i = 0; i < OCL_TEXT_COUNT; i++)
         ocl_texts[i] = ocl_string(texts[i]);
-    ocl_pid = (int32_t)getpid();
-    ocl_store(&started, 1u);
+    ocl_store(state, (uint32_t)STARTED);
     return true;
 }
 
 bool ocl_ready(void)
 {
-    uint32_t state = ocl_load(&started);
+    const uint32_t *page = ocl_load(&started);
+    uint32_t state = page ? ocl_load(page) : 0;
     if (ocl_load(&ocl_off))
         return false;
-    return state ? state == 1 : start();
+    return state ? state == STARTED : start();
 }
 
 /* A program without OpenCL pays for nothing here: only where the functions are behind us it is certain that it may use

@@ -14,6 +14,22 @@ void *ocl_memory(size_t bytes)
     return memory == MAP_FAILED ? 0 : memory;
 }
 
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+void *ocl_wiped_memory(void)
+{
+    void *page = ocl_memory(4096);
+    int saved_errno = errno;
+    bool wipes = page && madvise(page, 4096, MADV_WIPEONFORK) == 0;
+    errno = saved_errno;
+    if (wipes || !page)
+        return page;
+    ocl_memory_free(page, 4096);
+    return 0;
+}
+
 void ocl_memory_free(void *memory, size_t bytes)
 {
     int saved_errno = errno;
@@ -160,4 +176,10 @@ uint64_t ocl_map_get(struct ocl_map *map, const void *object)
 {
     struct ocl_slot *empty = 0, *slot = find(map, (uintptr_t)object, &empty);
     return slot ? ocl_load(&slot->value) : 0;
+}
+
+void ocl_map_forget(struct ocl_map *map)
+{
+    for (unsigned level = 0; level < OCL_MAP_LEVELS; level++)
+        ocl_store(&map->levels[level], (struct ocl_slot *)0);
 }

@@ -17,6 +17,7 @@
 
 /* Zeroed memory from the kernel; NULL: there is none. */
 void *ocl_memory(size_t bytes);
+void *ocl_wiped_memory(void); /* a page that is zero again in a child of fork; NULL: the kernel cannot */
 void ocl_memory_free(void *memory, size_t bytes);
 
 #define OCL_POOL_BLOCKS 4096
@@ -47,5 +48,6 @@ struct ocl_map {
 };
 bool ocl_map_put(struct ocl_map *map, const void *key, uint64_t value);
 uint64_t ocl_map_get(struct ocl_map *map, const void *key); /* 0: unknown */
+void ocl_map_forget(struct ocl_map *map); /* in a child of fork: the parent's numbers mean nothing here */
 
 #endif

@@ -22,6 +22,13 @@ static struct ocl_map kernels;  /* name (string id) | object << 32 */
 static struct ocl_map programs; /* object */
 static uint64_t build_lane;
 
+void ocl_forget_programs(void)
+{
+    ocl_map_forget(&kernels);
+    ocl_map_forget(&programs);
+    ocl_store(&build_lane, 0ull);
+}
+
 #define BINARY_MAXIMUM (256u << 20)
 #define PROGRAM_DEVICES 64
 

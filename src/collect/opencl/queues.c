@@ -95,6 +95,14 @@ struct ocl_device *ocl_device_find(cl_device_id handle)
     return device;
 }
 
+void ocl_forget_devices(void)
+{
+    ocl_store(&device_count, 0u);
+    ocl_store(&devices_busy, 0u);
+    for (unsigned i = 0; i < DEVICES; i++)
+        devices[i] = (struct ocl_device){.handle = 0};
+}
+
 struct ocl_queue *ocl_queue_at(uint32_t number)
 {
     return ocl_pool_at(&queues, number);
@@ -127,7 +135,7 @@ static struct ocl_queue *queue_make(cl_command_queue handle, cl_device_id device
         return 0;
     struct ocl_item item = queue->item;
     *queue = (struct ocl_queue){.item = item, .flags = flags, .references = 1, .handle = handle, .device = known};
-    queue->pid = (int32_t)getpid();
+    queue->pid = ocl_pid = (int32_t)getpid();
     queue->id = rt_correlation();
     queue_name(queue);
     ocl_store(&queue->used, 1u);

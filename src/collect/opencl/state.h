@@ -207,4 +207,9 @@ void ocl_clock_flush(struct ocl_device *device);
 /* programs.c */
 uint64_t ocl_kernel_value(cl_kernel kernel); /* name (string id) | object << 32 */
 
+/* In a child of fork, before its first record: texts, devices and numbers of the parent mean nothing in its log. */
+void ocl_forget_devices(void);
+void ocl_forget_commands(void);
+void ocl_forget_programs(void);
+
 #endif

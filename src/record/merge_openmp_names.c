@@ -89,6 +89,12 @@ static bool strip(char *name)
     return name[0] != 0;
 }
 
+/* Some runtimes give an address of their own for a construct. */
+static bool is_runtime(const char *function)
+{
+    return strncmp(function, "__kmp", 5) == 0 || strncmp(function, "GOMP_", 5) == 0;
+}
+
 struct place {
     char function[NAME_BYTES];
     string_id file;
@@ -115,13 +121,14 @@ static int place_find(struct merge *merge, struct openmp_names *names, const str
         int code = locate(merge, span, address, &location);
         if (code)
             return code;
-        if (depth == 0) {
+        const char *text = string_table_text(trace_builder_strings(merge->builder), location.function);
+        snprintf(place->function, sizeof place->function, "%s", text ? text : "");
+        bool own = is_runtime(place->function);
+        if (depth == 0 && !own) {
             place->file = location.file;
             place->line = location.line;
         }
-        const char *text = string_table_text(trace_builder_strings(merge->builder), location.function);
-        snprintf(place->function, sizeof place->function, "%s", text ? text : "");
-        if (strip(place->function))
+        if (!own && strip(place->function))
             return 0;
         uint64_t index;
         bool known = map_get(&names->by_address, openmp_key(span->stream, address), &index);

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Not inlined: compilers merge the same code of several functions, and nobody can tell afterwards whose it was. */
+#define APART __attribute__((noinline))
+
 static long total;
 
 static void add(long value)
@@ -17,7 +20,7 @@ static void add(long value)
     __atomic_fetch_add(&total, value, __ATOMIC_RELAXED);
 }
 
-static void smooth(int rounds)
+APART static void smooth(int rounds)
 {
     for (int round = 0; round < rounds; round++) {
 #pragma omp parallel for schedule(static) /* parallel for in smooth() */
@@ -26,7 +29,7 @@ static void smooth(int rounds)
     }
 }
 
-static void sweep(void)
+APART static void sweep(void)
 {
 #pragma omp parallel /* parallel in sweep() */
     {
@@ -41,7 +44,7 @@ static void sweep(void)
     }
 }
 
-static void split(void)
+APART static void split(void)
 {
 #pragma omp parallel sections /* parallel sections in split() */
     {
@@ -54,7 +57,7 @@ static void split(void)
     }
 }
 
-static void guard(int rounds)
+APART static void guard(int rounds)
 {
 #pragma omp parallel /* parallel in guard() */
     for (int i = 0; i < rounds; i++) {
@@ -63,16 +66,16 @@ static void guard(int rounds)
     }
 }
 
-static void in_order(void)
+APART static void in_order(void)
 {
-#pragma omp parallel for ordered schedule(dynamic, 1) /* parallel for in in_order() */
+#pragma omp parallel for ordered schedule(dynamic, 1) /* parallel in in_order() */
     for (int i = 0; i < 12; i++) {
 #pragma omp ordered /* ordered in in_order() */
         total += i;
     }
 }
 
-static void lock(void)
+APART static void lock(void)
 {
     omp_lock_t locks[2];
     omp_nest_lock_t nest;
@@ -101,7 +104,7 @@ static void lock(void)
     omp_destroy_nest_lock(&nest);
 }
 
-static int fib(int n)
+APART static int fib(int n)
 {
     if (n < 2)
         return n;
@@ -114,14 +117,14 @@ static int fib(int n)
     return a + b;
 }
 
-static void recurse(void)
+APART static void recurse(void)
 {
 #pragma omp parallel
 #pragma omp single nowait
     add(fib(8));
 }
 
-static void chain(void)
+APART static void chain(void)
 {
     int value = 1;
 #pragma omp parallel
@@ -133,7 +136,7 @@ static void chain(void)
     add(value);
 }
 
-static void group(void)
+APART static void group(void)
 {
 #pragma omp parallel
 #pragma omp single nowait
@@ -146,13 +149,13 @@ static void group(void)
                 add(1);
             }
         }
-#pragma omp taskloop num_tasks(5) /* taskloop in group() */
+#pragma omp taskloop num_tasks(5)
         for (int i = 0; i < 50; i++)
             add(i);
     }
 }
 
-static void untied(void)
+APART static void untied(void)
 {
 #pragma omp parallel
 #pragma omp single nowait
@@ -166,7 +169,7 @@ static void untied(void)
     }
 }
 
-static void nested(int threads)
+APART static void nested(int threads)
 {
     omp_set_max_active_levels(2);
 #pragma omp parallel /* parallel in nested() */
@@ -178,7 +181,7 @@ static void nested(int threads)
     add(threads);
 }
 
-static void reduce(void)
+APART static void reduce(void)
 {
     double sum = 0, product = 1;
 #pragma omp parallel for reduction(+ : sum) reduction(* : product)
@@ -189,7 +192,7 @@ static void reduce(void)
     add((long)(sum * product));
 }
 
-static void cancel(void)
+APART static void cancel(void)
 {
 #pragma omp parallel num_threads(1)
     {

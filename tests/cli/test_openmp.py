@@ -106,9 +106,9 @@ def test_constructs_are_named_by_the_user_s_source(runner, apps):
     names = {name for name in names if name not in ("taskloop in group()", "task in group()", "task create in group()")}
     for name in names:
         assert re.fullmatch(r"openmp_constructs\.c:\d+ [a-z ]+ in \w+\(\)", name), name
-    # A name's line is that of a pragma or of a lock's call.
+    # A name's line is that of a pragma, of the loop under it, or of a lock's call.
     for line in {int(re.match(r".*?:(\d+)", name).group(1)) for name in names}:
-        assert re.search(r"#pragma omp|omp_\w+_lock", SOURCE[line - 1]), (line, SOURCE[line - 1])
+        assert re.search(r"#pragma omp|omp_\w+_lock|for \(", SOURCE[line - 1]), (line, SOURCE[line - 1])
 
 
 def links(profiled, kind):

@@ -102,5 +102,7 @@
 #pragma weak ompi_mpi_file_null
 #pragma weak ompi_mpi_info_null
 #pragma weak ompi_mpi_info_env
+#if !defined(OMPI_OMIT_MPI1_COMPAT_DECLS) || !OMPI_OMIT_MPI1_COMPAT_DECLS
 #pragma weak ompi_mpi_lb
 #pragma weak ompi_mpi_ub
+#endif

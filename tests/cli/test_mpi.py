@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """MPI from C: what a program does is recorded to the byte, its results stay as they are, and who ends badly leaves what was done."""
+import json
 import os
 import pathlib
 import re
@@ -148,6 +149,43 @@ def test_joining_over_a_socket_goes_as_without_us(runner, apps, tmp_path, family
     run = profiled(runner, [*command, tmp_path / "ours"])
     assert run.status == bare.status and run.stdout == bare.stdout
     assert calls(run)["MPI_Comm_join"] == 2
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_clocks_of_other_domains_are_compared_at_begin_and_end(runner, apps, family, monkeypatch):
+    """Ranks 1 and 2 have time namespaces of their own, as other nodes have other clocks."""
+    if subprocess.run(["unshare", "-f", "-T", "--monotonic", "10", "true"], capture_output=True).returncode:
+        pytest.skip("time namespaces cannot be made here (root, Linux 5.6)")
+    app = program(apps, "mpi_counts", family)
+
+    def prepare(folder):
+        script = folder / "node.sh"
+        script.write_text('#!/bin/sh\nrank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\n[ "$rank" != 0 ] || exec "$@"\n'
+                          'exec unshare -f -T --monotonic $((1000 * rank)) -- "$@"\n')
+        script.chmod(0o755)
+    command = launch(family, 3, "./node.sh", app, 1)
+    bare = runner.bare(command, prepare, timeout=TIMEOUT_S)
+    for asked, count in (("1", 4), ("0", 0)):
+        monkeypatch.setenv("HPROFILER_MPI_PROBES", asked)
+        run = profiled(runner, command, prepare=prepare)
+        assert run.status == bare.status == 0 and run.stdout == bare.stdout, run.stderr.decode(errors="replace")
+        rows = run.query("SELECT value FROM metadata WHERE key LIKE 'clock.probe.%'")
+        probes = [json.loads(row["value"]) for row in (rows["rows"] if isinstance(rows, dict) else rows)]
+        assert sorted((probe["rank"], probe["when"]) for probe in probes) == [(1, "begin"), (1, "end"), (2, "begin"), (2, "end")][:count]
+        for probe in probes:
+            offset = probe["own_raw_ns"] - probe["peer_raw_ns"]
+            assert probe["peer"] == 0 and abs(offset - 1000 * probe["rank"] * 10**9) <= probe["error_ns"] and probe["trips"] >= 20
+    assert numbers(run, "SELECT count(*) FROM links WHERE kind = 'message'")[0] > 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_rank_alone_may_be_recorded(runner, apps, hprofiler, family):
+    """Nothing is sent to ranks that don't know of us."""
+    app = program(apps, "mpi_counts", family)
+    bare = runner.bare(launch(family, 2, app, 2), timeout=TIMEOUT_S)
+    both = runner.bare([*launch(family, 1, hprofiler, "run", "-b", "mpi", "--no-summary", "-o", "one.hpt", "--", app, 2), ":", "-np", "1", app, "2"],
+                       timeout=TIMEOUT_S)
+    assert both.status == bare.status == 0 and both.stdout == bare.stdout, both.stderr.decode(errors="replace")
 
 
 def test_each_wrapped_function_is_called_by_a_test():

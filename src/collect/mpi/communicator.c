@@ -239,8 +239,10 @@ static void note_rank(void)
     int length = 0;
     PMPI_Get_library_version(version, &length);
     for (int i = 0; i < length; i++)
-        if (version[i] == '\n' || version[i] == '\t')
+        if (version[i] == '\n')
             length = i;
+        else if (version[i] == '\t')
+            version[i] = ' ';
     struct wire_mpi_rank record = {.header = {WIRE_MPI_RANK, sizeof record / 8, rt_string(version, (size_t)(length > 0 ? length : 0))}};
     record.time = rt_now();
     record.rank = mpi_world.rank;

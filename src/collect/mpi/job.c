@@ -28,7 +28,7 @@ static uint64_t peer_of_socket(void)
     return peer.pid > 0 ? (uint64_t)peer.pid : 0;
 }
 
-static uint64_t number_of(const char *name)
+uint64_t mpi_environment_number(const char *name)
 {
     uint64_t number = 0;
     for (const char *text = getenv(name); text && *text >= '0' && *text <= '9'; text++)
@@ -43,8 +43,8 @@ uint64_t mpi_job_identity(int size)
         if (getenv(names[i]))
             return mpi_hash(identity, mpi_hash_text(getenv(names[i])));
     if (getenv("SLURM_JOB_ID") && getenv("SLURM_STEP_ID"))
-        return mpi_hash(mpi_hash(identity, number_of("SLURM_JOB_ID")), number_of("SLURM_STEP_ID"));
-    if (number_of("MPI_LOCALNRANKS") == (uint64_t)size)
+        return mpi_hash(mpi_hash(identity, mpi_environment_number("SLURM_JOB_ID")), mpi_environment_number("SLURM_STEP_ID"));
+    if (mpi_environment_number("MPI_LOCALNRANKS") == (uint64_t)size)
         return mpi_hash(identity, peer_of_socket());
     return identity;
 }

@@ -260,6 +260,12 @@ MPI_INLINE MPI_Status *mpi_own_status(MPI_Status *status, MPI_Status *own)
 /* job.c */
 uint64_t mpi_job_identity(int size);         /* the same in all processes of one MPI_COMM_WORLD, as the launcher tells it */
 
+uint64_t mpi_environment_number(const char *name); /* 0 = not there */
+
+/* clock_probe.c */
+void mpi_probes_begin(void);
+void mpi_probes_end(void);
+
 /* start.c: MPI_Init to MPI_Finalize */
 void mpi_plain(struct mpi_call *call, unsigned number, unsigned kind);
 void mpi_initialised(struct mpi_call *call, unsigned number, int result);

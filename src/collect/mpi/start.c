@@ -71,13 +71,17 @@ void mpi_plain(struct mpi_call *call, unsigned number, unsigned kind)
 
 void mpi_initialised(struct mpi_call *call, unsigned number, int result)
 {
-    if (result == MPI_SUCCESS)
+    if (result == MPI_SUCCESS) {
         start();
+        mpi_probes_begin();
+    }
     mpi_plain(call, number, SPAN_KIND_INIT);
 }
 
 uint64_t mpi_finalizing(struct mpi_call *call)
 {
+    if (mpi_load(&mpi.phase) == MPI_RUNNING)
+        mpi_probes_end();
     mpi_store(&mpi.phase, (uint32_t)MPI_OVER);
     return mpi_order();
 }

@@ -70,7 +70,7 @@ static void json_modules_and_threads(struct json *json, const struct summary *su
         json_i64(json, "pid", thread->pid);
         json_i64(json, "tid", thread->tid);
         json_u64(json, "samples", thread->samples);
-        json_i64(json, "cpu_ns", thread->cpu_ns);
+        json_optional(json, "cpu_ns", (struct optional_i64){summary->cpu_known, thread->cpu_ns});
         json_optional(json, "blocked_ns", thread->blocked_ns);
         json_optional(json, "preempted_ns", thread->preempted_ns);
         json_optional(json, "life_ns", thread->life_ns);
@@ -112,7 +112,7 @@ static void json_processes(struct json *json, const struct summary *summary)
         json_optional(json, "wait_status", (struct optional_i64){process->wait_status != -1, process->wait_status});
         json_bool(json, "replaced_by_exec", process->replaced);
         json_bool(json, "attached", process->attached);
-        json_i64(json, "cpu_ns", process->cpu_ns);
+        json_optional(json, "cpu_ns", (struct optional_i64){summary->cpu_known, process->cpu_ns});
         json_string(json, "reason", process->reason);
         json_close(json, '}');
     }
@@ -143,7 +143,7 @@ static void json_sampling(struct json *json, const struct summary *summary)
         json_u64(json, sample_cut_name((enum sample_cut)i), summary->samples_cut[i]);
     json_close(json, '}');
     json_u64(json, "samples_without_stack", summary->samples_without_stack);
-    json_i64(json, "sampled_ns", summary->sampled_ns);
+    json_optional(json, "sampled_ns", (struct optional_i64){summary->cpu_known, summary->sampled_ns});
     json_i64(json, "kernel_ns", summary->kernel_ns);
     json_i64(json, "excluded_ns", summary->excluded_ns);
     json_optional(json, "unsampled_ns", summary->unsampled_ns);

@@ -207,7 +207,7 @@ static int start_target(struct recorder *recorder, int *ret_exec_errno, struct e
     if (recorder->sampling)
         r = start_sampling(recorder, err);
     else
-        record_timers_begin(&recorder->recording, launched->pid);
+        record_timers_begin(&recorder->recording, launched->pid, base_name(recorder->argv[0]));
     if (r == 0)
         r = launch_go(launched, ret_exec_errno, err);
     if (r == 0 && *ret_exec_errno == 0 && recorder->use_timers)

@@ -27,10 +27,10 @@ void record_timers_set(struct session_options *session, const struct record_opti
     session->sampling_stack_bytes = (uint32_t)(bytes < STACK_COPY_MAXIMUM ? bytes : STACK_COPY_MAXIMUM);
 }
 
-void record_timers_begin(struct recording *recording, pid_t pid)
+void record_timers_begin(struct recording *recording, pid_t pid, const char *command)
 {
     int64_t now_ns = clock_raw_ns();
-    task_note_process(recording, pid, getpid(), WIRE_PROCESS_ROOT, now_ns, "");
+    task_note_process(recording, pid, getpid(), WIRE_PROCESS_ROOT, now_ns, command);
     task_note_thread(recording, pid, pid, 0, now_ns);
 }
 

@@ -371,6 +371,7 @@ static int build_all(struct summary_build *build)
         result = summary_add_devices(build);
     if (result < 0)
         return result;
+    summary->cpu_known = summary->samples > 0 || trace_metadata(build->trace, "sampling.event");
     summary->ledger = trace_ledger(build->trace, &summary->ledger_count);
     summary->duration_ns = duration_of(build);
     summary->wait_status = root_wait_status(build);

@@ -149,6 +149,7 @@ struct summary {
     uint64_t samples, samples_kernel, samples_truncated, samples_without_stack;
     uint64_t samples_cut[SAMPLE_CUT_COUNT]; /* the truncated ones by what ended them */
     int64_t sampled_ns, kernel_ns;
+    bool cpu_known;      /* CPU time was measured: else all of it is unknown, not 0 */
     int64_t excluded_ns; /* the part of sampled_ns in code that could not be sampled: measured, in no sample */
     struct optional_i64 unsampled_ns; /* CPU time behind each thread's last sample: no sample stands for it */
     double asked_hz, frequency_hz, delivered_hz; /* asked for, set, samples by CPU time; 0 = not known */

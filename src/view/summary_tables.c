@@ -352,6 +352,18 @@ static int64_t largest_thread_time(const struct summary *summary)
     return largest_ns;
 }
 
+/* CPU time and its share, in two columns. */
+static void cell_cpu(struct table *table, struct drawing *drawing, int64_t cpu_ns)
+{
+    if (!drawing->summary->cpu_known) {
+        table_cell(table, "-");
+        table_cell(table, "");
+        return;
+    }
+    draw_cell_time(table, drawing, cpu_ns);
+    draw_cell_percent(table, (double)cpu_ns, (double)drawing->summary->sampled_ns);
+}
+
 static void draw_threads(struct drawing *drawing)
 {
     static const struct table_column columns[] = {
@@ -372,8 +384,7 @@ static void draw_threads(struct drawing *drawing)
         const struct summary_thread *thread = &summary->threads[i];
         char id[48];
         table_row(table);
-        draw_cell_time(table, drawing, thread->cpu_ns);
-        draw_cell_percent(table, (double)thread->cpu_ns, whole);
+        cell_cpu(table, drawing, thread->cpu_ns);
         cell_optional(table, drawing, thread->blocked_ns);
         cell_optional(table, drawing, thread->preempted_ns);
         cell_optional(table, drawing, thread->life_ns);
@@ -454,8 +465,7 @@ static void draw_processes(struct drawing *drawing)
     for (size_t i = 0; table && picked && i < shown; i++) {
         const struct summary_process *process = picked[i];
         table_row(table);
-        draw_cell_time(table, drawing, process->cpu_ns);
-        draw_cell_percent(table, (double)process->cpu_ns, (double)summary->sampled_ns);
+        cell_cpu(table, drawing, process->cpu_ns);
         draw_cell_time(table, drawing, process->start_ns);
         table_cellf(table, "%d", process->pid);
         cell_end(table, process);

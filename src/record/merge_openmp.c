@@ -165,14 +165,16 @@ static int note_task(struct openmp *openmp, const struct merge_span *span, span_
     if (!has(payload, FIELD_TASK_task))
         return 0;
     uint64_t task = openmp_key(span->stream, payload->fields[FIELD_TASK_task].u64);
-    if (span->span->kind == SPAN_KIND_TASK_CREATE) {
+    bool made = span->span->kind == SPAN_KIND_TASK_CREATE, has_parent = has(payload, FIELD_TASK_parent);
+    if (made || has_parent) { /* libgomp's tasks of a taskloop: who their parent is stands where they run */
         struct openmp_create *create = LIST_ADD(&openmp->creates);
         if (!create)
             return -ENOMEM;
-        uint64_t parent = has(payload, FIELD_TASK_parent) ? openmp_key(span->stream, payload->fields[FIELD_TASK_parent].u64) : 0;
+        uint64_t parent = has_parent ? openmp_key(span->stream, payload->fields[FIELD_TASK_parent].u64) : 0;
         *create = (struct openmp_create){task, parent, span->span->begin_ns, handle};
-        return 0;
     }
+    if (made)
+        return 0;
     struct openmp_stretch *stretch = LIST_ADD(&openmp->stretches);
     if (!stretch)
         return -ENOMEM;

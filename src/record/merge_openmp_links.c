@@ -118,10 +118,9 @@ static int tasks_link(struct merge *merge, struct openmp *openmp)
             code = link_add(merge, LINK_KIND_TASK, openmp->stretches.items[i - 1].span, openmp->stretches.items[i].span);
     for (size_t i = 0; i < openmp->creates.count && code == 0; i++) {
         const struct openmp_stretch *first = stretch_first(openmp, openmp->creates.items[i].task);
-        if (first)
+        if (first && first->span.index != openmp->creates.items[i].span.index)
             code = link_add(merge, LINK_KIND_TASK, openmp->creates.items[i].span, first->span);
-        else
-            openmp->not_run++;
+        openmp->not_run += !first;
     }
     for (size_t i = 0; i < openmp->depends.count && code == 0; i++) {
         const struct openmp_stretch *from = stretch_last(openmp, openmp->depends.items[i].first);

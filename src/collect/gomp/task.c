@@ -89,7 +89,7 @@ static void task_write(const struct gomp_state *state, const struct block *block
     gomp_span(&span, NAME_GOMP_TASK, SPAN_KIND_TASK, PAYLOAD_TASK, begin, rt_now());
     span.correlation = block->loop ? id : 0;
     rt_field(&span, FIELD_TASK_task, id);
-    if (block->loop)
+    if (block->loop && !(block->flags & FLAG_NOGROUP)) /* it runs inside of the taskloop: there who waits for it finds it */
         rt_field(&span, FIELD_TASK_parent, block->parent);
     rt_field(&span, FIELD_TASK_part, 0);
     rt_field(&span, FIELD_TASK_end, gomp_name(detached ? NAME_GOMP_DETACH : NAME_GOMP_COMPLETE));

@@ -43,6 +43,8 @@ int scenario_threads(int threads, int launches);
 int scenario_left(const char *how); /* work in flight at the end: return, exit, _exit */
 int scenario_fork(void);
 int scenario_child(void);             /* a child of fork uses OpenCL, then its parent */
+int scenario_parts(void);             /* queues on two sub-devices */
+int scenario_slow(void);              /* 30 commands, each waited for, in 0.6 s */
 int scenario_order(void);         /* releases in an odd order, many queues made and released */
 int scenario_many(long launches); /* a long run without waits: prints peak memory on stderr */
 int scenario_names(void);         /* kernels by every way to get them */

@@ -85,6 +85,7 @@ int main(int count, char **arguments)
         {"each", scenario_each},     {"sees", scenario_sees},         {"unordered", scenario_unordered},
         {"builds", scenario_builds}, {"callback", scenario_callback}, {"fork", scenario_fork},
         {"child", scenario_child},   {"order", scenario_order},       {"names", scenario_names},
+        {"parts", scenario_parts},   {"slow", scenario_slow},
     };
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         if (strcmp(what, scenarios[i].name) == 0)
@@ -95,8 +96,8 @@ int main(int count, char **arguments)
         return scenario_left(arguments[2]);
     if (strcmp(what, "many") == 0 && count == 3)
         return scenario_many(atol(arguments[2]));
-    fputs(
-        "usage: opencl_target each|sees|unordered|builds|callback|fork|child|order|names|threads T N|left HOW|many N\n",
-        stderr);
+    fputs("usage: opencl_target each|sees|unordered|builds|callback|fork|child|order|names|parts|slow|threads T N|left "
+          "HOW|many N\n",
+          stderr);
     return 2;
 }

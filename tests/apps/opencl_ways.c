@@ -311,6 +311,50 @@ int scenario_child(void)
     return 0;
 }
 
+int scenario_parts(void)
+{
+    open_device();
+    const cl_device_partition_property halves[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, 1,
+                                                   CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
+    cl_device_id parts[2];
+    cl_uint count = 0, value = 5, back[2] = {0, 0};
+    cl_int error = clCreateSubDevices(device, halves, 2, parts, &count);
+    if (error != CL_SUCCESS || count != 2) {
+        puts("no parts");
+        return 77;
+    }
+    cl_context both = clCreateContext(0, 2, parts, 0, 0, &error);
+    MUST(error);
+    for (int i = 0; i < 2; i++) {
+        cl_command_queue queue = clCreateCommandQueue(both, parts[i], 0, &error);
+        MUST(error);
+        cl_mem buffer = clCreateBuffer(both, CL_MEM_READ_WRITE, 64, 0, &error);
+        MUST(error);
+        MUST(clEnqueueFillBuffer(queue, buffer, &value, 4, 0, 64, 0, 0, 0));
+        MUST(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, 4, &back[i], 0, 0, 0));
+        MUST(clReleaseCommandQueue(queue));
+    }
+    MUST(clReleaseDevice(parts[0]));
+    MUST(clReleaseDevice(parts[1]));
+    printf("parts %u %u\n", back[0], back[1]);
+    return 0;
+}
+
+int scenario_slow(void)
+{
+    open_device();
+    cl_command_queue queue = make_queue(0);
+    cl_mem buffer = make_buffer(1024);
+    const cl_uint value = 3;
+    for (int i = 0; i < 30; i++) {
+        MUST(clEnqueueFillBuffer(queue, buffer, &value, 4, 0, 1024, 0, 0, 0));
+        MUST(clFinish(queue));
+        usleep(20000);
+    }
+    puts("slow");
+    return 0;
+}
+
 int scenario_order(void)
 {
     open_device();

@@ -212,6 +212,28 @@ def test_a_forked_child_leaves_its_parents_commands_alone(runner, target):
     assert {row["name"]: row["count"] for row in run.query(COMMANDS)} == {"add": 3, "fill buffer": 1, "read buffer": 1}
 
 
+def test_sub_devices_are_devices_of_their_own(runner, target):
+    bare = runner.bare([target, "parts"])
+    if bare.status == 77:
+        pytest.skip("this device cannot be divided in two: one core")
+    run = runner.profiled([target, "parts"], OPENCL)
+    assert (run.status, run.stdout) == (0, b"parts 5 5\n")
+    devices = run.query("select name, device from tracks where kind = 'device' order by device")
+    assert [row["device"] for row in devices] == [0, 1] and all(row["name"].endswith("(sub-device)") for row in devices)
+    lanes = run.query("""select t.device device, t.stream stream, count(*) count from spans s join tracks t on t.id = s.track
+        where t.kind = 'stream' group by 1, 2 order by 1""")
+    assert [(row["device"], row["stream"], row["count"]) for row in lanes] == [(0, 0, 2), (1, 0, 2)]
+
+
+def test_a_queue_made_before_the_recording_began(runner, target):
+    run = runner.profiled([target, "slow"], (*OPENCL, "--delay", "0.35"))
+    assert (run.status, run.stdout) == (0, b"slow\n")
+    lanes = run.query("""select t.name name, t.stream stream, count(*) count, min(s.begin_ns) first from spans s
+        join tracks t on t.id = s.track where t.kind = 'stream' group by 1, 2""")
+    assert len(lanes) == 1 and 0 < lanes[0]["count"] < 30 and lanes[0]["first"] >= 350000000
+    assert lanes[0]["name"].startswith("queue 0 (") and early(run) == []
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_forked_child_has_devices_and_names_of_its_own(runner, target, way):
     run = runner.profiled([*WAYS[way], target, "child"], OPENCL)

@@ -233,14 +233,13 @@ static void write_due(struct ocl_device *device)
     uint64_t now = ocl_raw_ns();
     if (now < device->clock.next_ns)
         return;
-    bool first = !device->clock.next_ns;
     device->clock.next_ns = now + INTERVAL_NS;
     if (device->clock.mode == OCL_CLOCK_HOST)
         write_host_pair(device);
     else if (device->clock.mode == OCL_CLOCK_TIMER)
         write_timer_pair(device);
-    else if (!first)
-        write_bounds(device);
+    else
+        write_bounds(device); /* at once for the first command, too: the process may be killed before the next */
 }
 
 void ocl_clock_note(struct ocl_device *device, const struct ocl_command *command, const uint64_t times[4])

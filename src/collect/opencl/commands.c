@@ -400,9 +400,10 @@ void ocl_look_all(void)
 
 uint32_t ocl_pending(struct ocl_queue *queue, uint64_t *ids, uint32_t most)
 {
-    uint32_t count = 0;
-    if (ocl_swap(&queue->busy, 1u))
-        return 0;
+    uint32_t count = 0, tries = 0;
+    while (ocl_swap(&queue->busy, 1u)) /* by a look of another thread: over in microseconds */
+        if (++tries == 100000)
+            return 0;
     take_inbox(queue);
     for (struct ocl_command *command = queue->head; command && count < most; command = command->next)
         ids[count++] = command->id;
@@ -446,13 +447,11 @@ void ocl_leave_process(void)
         uint64_t ids[1];
         if (!ocl_load(&queue->used) || queue->pid != ocl_pid || !ocl_pending(queue, ids, 1))
             continue;
-        ocl_clock_flush(queue->device);
         if (!ocl_swap(&queue->busy, 1u))
             for (struct ocl_command *command = queue->head; command; command = command->next)
                 left++;
     }
-    for (uint32_t i = 0; (queue = ocl_queue_at(i)); i++)
-        ocl_clock_flush(queue->device);
+    ocl_flush_clocks();
     note(" OpenCL commands were still under way at exit: they have no span", left);
     note(" OpenCL commands failed: they have no span", ocl_load(&ocl_failed));
     note(" OpenCL commands had no times: they have no span", ocl_load(&ocl_untimed));

@@ -72,11 +72,6 @@ static struct ocl_device *device_make(cl_device_id handle)
     device->handle = handle;
     device->number = (int32_t)count;
     device_name(device);
-    struct wire_device record = {.header = {WIRE_DEVICE, sizeof record / 8, device->name}};
-    record.time = rt_now();
-    record.device = device->number;
-    record.layer = WIRE_LAYER_OPENCL;
-    rt_append(&record.header);
     ocl_clock_begin(device);
     ocl_store(&device_count, count + 1);
     return device;
@@ -103,6 +98,12 @@ void ocl_forget_devices(void)
         devices[i] = (struct ocl_device){.handle = 0};
 }
 
+void ocl_flush_clocks(void)
+{
+    for (uint32_t i = 0; i < ocl_load(&device_count); i++)
+        ocl_clock_flush(&devices[i]);
+}
+
 struct ocl_queue *ocl_queue_at(uint32_t number)
 {
     return ocl_pool_at(&queues, number);
@@ -111,7 +112,7 @@ struct ocl_queue *ocl_queue_at(uint32_t number)
 static void queue_name(struct ocl_queue *queue)
 {
     char text[200], digits[12];
-    uint32_t length = 0, count = 0, number = ocl_load(&queue->device->queues);
+    uint32_t length = 0, count = 0, number = (uint32_t)queue->stream;
     for (const char *word = queue->flags & OCL_IS_DEVICE ? "device queue " : "queue "; *word; word++)
         text[length++] = *word;
     do {
@@ -124,7 +125,7 @@ static void queue_name(struct ocl_queue *queue)
     for (uint32_t i = 0; i < queue->device->text_length; i++)
         text[length++] = queue->device->text[i];
     text[length++] = ')';
-    ocl_record_queue(queue, rt_string(text, length));
+    queue->name = rt_string(text, length);
 }
 
 static struct ocl_queue *queue_make(cl_command_queue handle, cl_device_id device, uint32_t flags)
@@ -137,7 +138,9 @@ static struct ocl_queue *queue_make(cl_command_queue handle, cl_device_id device
     *queue = (struct ocl_queue){.item = item, .flags = flags, .references = 1, .handle = handle, .device = known};
     queue->pid = ocl_pid = (int32_t)getpid();
     queue->id = rt_correlation();
+    queue->stream = (int32_t)ocl_add(&known->queues, 1u);
     queue_name(queue);
+    ocl_announce(queue);
     ocl_store(&queue->used, 1u);
     ocl_map_put(&queue_of, handle, (uintptr_t)queue);
     ask_to_leave();

@@ -2,15 +2,32 @@
 /* The records of queues and of what ran on them. */
 #include "state.h"
 
-void ocl_record_queue(const struct ocl_queue *queue, uint32_t name)
+static bool record_device(struct ocl_device *device)
 {
-    struct wire_queue record = {.header = {WIRE_QUEUE, sizeof record / 8, name}};
+    struct wire_device record = {.header = {WIRE_DEVICE, sizeof record / 8, device->name}};
+    record.time = rt_now();
+    record.device = device->number;
+    record.layer = WIRE_LAYER_OPENCL;
+    return rt_append(&record.header);
+}
+
+static bool record_queue(const struct ocl_queue *queue)
+{
+    struct wire_queue record = {.header = {WIRE_QUEUE, sizeof record / 8, queue->name}};
     record.time = rt_now();
     record.queue = queue->id;
     record.device = queue->device->number;
-    record.stream = (int32_t)ocl_add(&queue->device->queues, 1u);
+    record.stream = queue->stream;
     record.layer = WIRE_LAYER_OPENCL;
-    rt_append(&record.header);
+    return rt_append(&record.header);
+}
+
+void ocl_announce(struct ocl_queue *queue)
+{
+    if (!ocl_load(&queue->device->announced) && record_device(queue->device))
+        ocl_store(&queue->device->announced, 1u);
+    if (!ocl_load(&queue->announced) && record_queue(queue))
+        ocl_store(&queue->announced, 1u);
 }
 
 /* Fields by position into the ascending order of the wire. */
@@ -30,6 +47,8 @@ static void fill_fields(const struct ocl_command *command, uint32_t present, con
 void ocl_record_command(const struct ocl_command *command, const uint64_t times[4], uint32_t clock)
 {
     uint32_t present = command->present;
+    if (!ocl_load(&command->queue->announced))
+        ocl_announce(command->queue);
     if (command->queued_field != 255 && times[0] && times[0] <= times[2])
         present |= 1u << command->queued_field;
     if (command->submitted_field != 255 && times[1] && times[1] <= times[2])

@@ -109,6 +109,7 @@ struct ocl_device {
     int32_t number;
     uint32_t name;        /* string id */
     uint32_t queues;
+    uint32_t announced;   /* its record is written */
     uint32_t text_length;
     char text[160];
     struct ocl_clock clock;
@@ -128,7 +129,9 @@ struct ocl_command;
 struct ocl_queue {
     struct ocl_item item;
     uint32_t used, flags;
+    uint32_t name, announced;     /* string id; 1 = its record is written */
     int32_t pid, references;
+    int32_t stream;               /* number within its device */
     cl_command_queue handle;
     uint64_t id;
     struct ocl_device *device;
@@ -165,6 +168,7 @@ struct ocl_queue *ocl_queue_find(cl_command_queue handle); /* NULL: no room for 
 struct ocl_queue *ocl_queue_at(uint32_t number);           /* for walks over all; NULL: end */
 void ocl_queue_finished(struct ocl_queue *queue);          /* nothing is under way: gives a released one back */
 struct ocl_device *ocl_device_find(cl_device_id handle);   /* NULL: no room */
+void ocl_flush_clocks(void);                               /* at exit: what is still known of devices' clocks */
 cl_command_queue ocl_create_queue_khr(cl_context context, cl_device_id device, const cl_bitfield *properties, cl_int *ret_error);
 void *ocl_extension(const char *name, void *found);
 
@@ -194,7 +198,7 @@ void ocl_leave_process(void);                          /* at exit: last look, th
 
 /* record.c */
 void ocl_record_command(const struct ocl_command *command, const uint64_t times[4], uint32_t clock);
-void ocl_record_queue(const struct ocl_queue *queue, uint32_t name);
+void ocl_announce(struct ocl_queue *queue); /* its device and itself, unless that is done; not while nothing is recorded */
 
 /* clocks.c */
 uint64_t ocl_raw_ns(void);

@@ -102,8 +102,8 @@ static const struct openmp_stretch *stretch_first(const struct openmp *openmp, u
 
 static const struct openmp_stretch *stretch_last(const struct openmp *openmp, uint64_t task)
 {
-    const struct openmp_stretch *at = stretch_first(openmp, task), *end = openmp->stretches.items + openmp->stretches.count;
-    while (at && at + 1 < end && at[1].task == task)
+    const struct openmp_stretch *at = stretch_first(openmp, task);
+    while (at && at + 1 < openmp->stretches.items + openmp->stretches.count && at[1].task == task)
         at++;
     return at;
 }

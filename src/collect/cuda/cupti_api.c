@@ -30,7 +30,7 @@ static void *open_in(const char *folder, size_t folder_bytes, const char *below)
         if (folder_bytes + below_bytes + name_bytes > sizeof path)
             continue;
         memcpy(path, folder, folder_bytes);
-        memcpy(path + folder_bytes, below, below_bytes);
+        memcpy(path + folder_bytes, below, below_bytes + 1);
         memcpy(path + folder_bytes + below_bytes, names[i], name_bytes);
         void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (library)

@@ -139,7 +139,7 @@ static void block_copy(void *to, void *from)
     __builtin_memcpy(to, from, sizeof *block);
     if (block->copy)
         block->copy((char *)to + block->offset, block->data);
-    else
+    else if (block->data)
         __builtin_memcpy((char *)to + block->offset, block->data, block->size);
 }
 

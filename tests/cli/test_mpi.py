@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, Runner
 
 FAMILIES = ["openmpi", "mpich"]
 ROUNDS = 4
@@ -17,11 +17,13 @@ TIMEOUT_S = 200
 WRAPPERS = ROOT / "src/collect/mpi/wrappers.def"
 
 
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
 @pytest.fixture(autouse=True)
 def root_may_use_open_mpi(monkeypatch):
-    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
-    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-    monkeypatch.setenv("OMPI_MCA_rmaps_base_oversubscribe", "1")
+    for name, value in AS_ROOT.items():
+        monkeypatch.setenv(name, value)
 
 
 def launch(family, ranks, *command):
@@ -66,9 +68,8 @@ def expected_calls(ranks):
 
 @pytest.mark.parametrize("ranks", [2, 4, 8])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_call_and_byte_is_counted(runner, apps, family, ranks):
-    command = launch(family, ranks, program(apps, "mpi_counts", family), ROUNDS)
-    bare, run = runner.bare(command, timeout=TIMEOUT_S), profiled(runner, command)
+def test_every_call_and_byte_is_counted(counted, family, ranks):
+    bare, run = counted(family, ranks)
     assert bare.status == run.status == 0, run.stderr.decode(errors="replace")
     assert run.stdout == bare.stdout
     assert calls(run) == expected_calls(ranks)
@@ -85,11 +86,22 @@ def test_every_call_and_byte_is_counted(runner, apps, family, ranks):
     assert numbers(run, "SELECT count(*) FROM links WHERE kind = 'request'") == [requests]
 
 
+@pytest.fixture(scope="module")
+def counted(hprofiler, apps, tmp_path_factory):
+    """mpi_counts as it ran bare and recorded, each once."""
+    runner, done = Runner(hprofiler, tmp_path_factory.mktemp("counted")), {}
+
+    def runs(family, ranks):
+        if (family, ranks) not in done:
+            command = launch(family, ranks, program(apps, "mpi_counts", family), ROUNDS)
+            done[family, ranks] = runner.bare(command, timeout=TIMEOUT_S, env=AS_ROOT), profiled(runner, command, env=AS_ROOT)
+        return done[family, ranks]
+    return runs
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-def test_collectives_tell_root_sizes_and_who_has_nothing(runner, apps, family):
-    ranks = 4
-    run = profiled(runner, launch(family, ranks, program(apps, "mpi_counts", family), ROUNDS))
-    assert run.status == 0, run.stderr.decode(errors="replace")
+def test_collectives_tell_root_sizes_and_who_has_nothing(counted, family):
+    _, run = counted(family, 4)
     field = "json_extract(args, '$.{}')".format
 
     def by_rank(name, *fields):
@@ -106,9 +118,9 @@ def test_collectives_tell_root_sizes_and_who_has_nothing(runner, apps, family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_reused_handles_are_other_communicators(runner, apps, family):
+def test_reused_handles_are_other_communicators(counted, family):
     ranks = 4
-    run = profiled(runner, launch(family, ranks, program(apps, "mpi_counts", family), ROUNDS))
+    _, run = counted(family, ranks)
     field = "json_extract(args, '$.{}')".format
     # Two halves in each round; their members agree on each one's identity and no other has it.
     rows = run.query(f"SELECT {field('comm')} AS comm, count(*) AS n, count(DISTINCT track) AS ranks FROM spans WHERE name = 'MPI_Comm_split' GROUP BY 1")
@@ -218,6 +230,22 @@ def test_build_makes_the_library_for_a_sites_own_mpi(runner, apps, hprofiler, tm
     assert run.status == 0, run.stderr.decode(errors="replace")
     assert str(library) in run.stdout.decode().splitlines()
     assert calls(run)["MPI_Reduce"] == 2
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_missing_implementation_is_told_and_nothing_breaks(runner, apps, hprofiler, tmp_path, family):
+    """An installation that was made on a machine without this MPI."""
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    for name in ("libhprofiler_runtime.so", "libhprofiler_mpi.so"):
+        shutil.copy(pathlib.Path(hprofiler).parents[1] / "lib" / name, folder)
+    (tmp_path / "bin").mkdir()
+    shutil.copy(hprofiler, tmp_path / "bin/hprofiler")
+    (tmp_path / "runs").mkdir()
+    command = launch(family, 2, program(apps, "mpi_counts", family), 2)
+    bare, run = runner.bare(command, timeout=TIMEOUT_S), Runner(str(tmp_path / "bin/hprofiler"), tmp_path / "runs").profiled(command, ["-b", "mpi"], timeout=TIMEOUT_S)
+    assert run.status == bare.status == 0 and run.stdout == bare.stdout
+    assert calls(run) == {} and "hprofiler build --mpicc CC" in run.text_summary()
 
 
 def test_build_says_what_is_wrong(hprofiler, tmp_path):

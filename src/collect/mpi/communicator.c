@@ -91,12 +91,11 @@ static bool insert(uint64_t handle, struct mpi_comm *comm)
     return room;
 }
 
-/* A communicator that is known already gets its handle. */
+/* A communicator that was made without one gets its handle: the reference that it was made with is the table's from now on. */
 void mpi_comm_insert(uint64_t handle, struct mpi_comm *comm)
 {
     comm->handle = handle;
-    if (insert(handle, comm) && comm != &mpi_world)
-        __atomic_add_fetch(&comm->references, 1, __ATOMIC_RELAXED);
+    insert(handle, comm);
 }
 
 static void ranks_release(struct mpi_ranks *ranks)

@@ -8,7 +8,8 @@
 MPI_INLINE void message_begin(struct mpi_span *span, const struct mpi_call *call, unsigned number, unsigned kind, const struct mpi_comm *comm, uint64_t order)
 {
     mpi_span_begin(span, call, number, kind, PAYLOAD_MESSAGE);
-    mpi_field(span, FIELD_MESSAGE_comm, MPI_LIKELY(comm != 0) ? comm->identity : 0);
+    if (MPI_LIKELY(comm != 0))
+        mpi_field(span, FIELD_MESSAGE_comm, comm->identity);
     mpi_field(span, FIELD_MESSAGE_order, order);
 }
 

@@ -11,7 +11,8 @@ static void probed(struct mpi_call *call, unsigned number, const struct mpi_comm
     if (!call->rt.thread)
         return;
     mpi_span_begin(&span, call, number, SPAN_KIND_PROBE, PAYLOAD_MESSAGE);
-    mpi_field(&span, FIELD_MESSAGE_comm, comm ? comm->identity : 0);
+    if (comm)
+        mpi_field(&span, FIELD_MESSAGE_comm, comm->identity);
     if (found)
         received_from(&span, comm, status);
     if (any)

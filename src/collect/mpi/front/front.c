@@ -7,6 +7,7 @@
 #include "front.h"
 
 #include "../mpi_table.h"
+#include "wire/records.h"
 
 #include <dlfcn.h>
 #include <features.h>
@@ -138,6 +139,45 @@ static const struct mpi_table *table_in(const char *path)
     return table && table->version == MPI_TABLE_VERSION ? table : 0;
 }
 
+/* The path of a library in the front's own folder; empty if that isn't known. */
+static void beside(const char *library, char *path)
+{
+    Dl_info info;
+    size_t length = 0;
+    if (dladdr((const void *)front_slots, &info) && info.dli_fname)
+        length = put(path, 0, info.dli_fname);
+    while (length && path[length - 1] != '/')
+        length--;
+    path[length] = 0;
+    if (length)
+        put(path, length, library);
+}
+
+/* For people: why an MPI that is there isn't recorded. */
+static void note(const char *text)
+{
+    char path[PATH_BYTES];
+    bool (*enter)(unsigned, const char *) = 0;
+    void (*tell)(const char *) = 0;
+    beside("libhprofiler_runtime.so", path);
+    void *runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *found_enter = runtime ? dlsym(runtime, "hprofiler_register") : 0, *found_tell = runtime ? dlsym(runtime, "hprofiler_note") : 0;
+    __builtin_memcpy(&enter, &found_enter, sizeof enter);
+    __builtin_memcpy(&tell, &found_tell, sizeof tell);
+    if (enter && tell && enter(WIRE_LAYER_MPI, "mpi"))
+        tell(text);
+}
+
+static const struct mpi_table *table_of_home(const char *library)
+{
+    char path[PATH_BYTES];
+    const char *home = getenv("HOME");
+    if (!home || home[0] != '/')
+        return 0;
+    put(path, put(path, put(path, 0, home), "/.local/lib/hprofiler/"), library);
+    return table_in(path);
+}
+
 /* One that the user built for this machine's MPI goes before the one that came with us. */
 static const struct mpi_table *find_table(void)
 {
@@ -145,23 +185,19 @@ static const struct mpi_table *find_table(void)
     for (size_t i = 0; i < sizeof families / sizeof families[0] && !library; i++)
         if (dlsym(mpi, families[i].marker))
             library = families[i].library;
-    if (!library)
+    if (!library) {
+        note("MPI: this library is neither Open MPI nor of MPICH's ABI: nothing of MPI is recorded");
         return 0;
-    char path[PATH_BYTES];
-    const char *home = getenv("HOME");
-    const struct mpi_table *table = 0;
-    if (home && home[0] == '/') {
-        put(path, put(path, put(path, 0, home), "/.local/lib/hprofiler/"), library);
-        table = table_in(path);
     }
-    Dl_info info;
-    if (table || !dladdr((const void *)front_slots, &info) || !info.dli_fname)
+    const struct mpi_table *table = table_of_home(library);
+    if (table)
         return table;
-    size_t length = put(path, 0, info.dli_fname);
-    while (length && path[length - 1] != '/')
-        length--;
-    put(path, length, library);
-    return table_in(path);
+    char path[PATH_BYTES];
+    beside(library, path);
+    table = table_in(path);
+    if (!table)
+        note("MPI: there is no collector that fits this MPI: nothing of it is recorded; `hprofiler build --mpicc CC` makes one");
+    return table;
 }
 
 static bool same(const char *a, const char *b)
@@ -186,14 +222,22 @@ static void set_slot(unsigned slot, void *function)
     __atomic_store_n(&front_slots[slot], function ? function : (void *)no_mpi, __ATOMIC_RELEASE);
 }
 
-/* Without a wrapper another tool that stands between us and the MPI keeps its place, as far as it goes by the plain names. */
+/* What another tool has put between us and the MPI; NULL: nothing. */
+static void *tool_of(unsigned index)
+{
+    void *next = dlsym(RTLD_NEXT, front_names[index] + 1);
+    return next != real_of(front_names[index] + 1) ? next : 0;
+}
+
+/* Another tool comes first: it goes on by the name with the P, and so to the wrapper. */
 static void fill(const struct mpi_table *table)
 {
     for (unsigned i = 0; i < front_count; i++) {
-        void *real = real_of(front_names[i]), *wrapper = table ? wrapper_of(table, i) : 0;
-        void *next = wrapper ? wrapper : dlsym(RTLD_NEXT, front_names[i] + 1);
-        set_slot(i, next ? next : real);
-        set_slot(front_count + i, wrapper ? wrapper : real);
+        void *wrapper = table ? wrapper_of(table, i) : 0, *tool = tool_of(i);
+        if (!wrapper)
+            wrapper = real_of(front_names[i]);
+        set_slot(i, tool ? tool : wrapper);
+        set_slot(front_count + i, wrapper);
     }
 }
 

@@ -92,6 +92,12 @@ echo "links of 'unordered' (expected: 15 depend, 9 launch, 4 sync):"
 "$hprofiler" query "$work/both-unordered.hpt" "select kind, count(*) count from links group by 1"
 echo "the clock, as the longest trace has it:"
 "$hprofiler" query "$work/both-threads-8-500.hpt" "select key, value from metadata where key glob 'clock.device.*'"
+echo "when commands were queued, against the calls that enqueued them (ns; both at most error_ns if the queued time is of the same clock):"
+queued="select max(p.begin_ns - (s.begin_ns - json_extract(s.args, '\$.queued_ns'))) before_its_call,
+    max(s.begin_ns - json_extract(s.args, '\$.queued_ns') - p.end_ns) after_its_call
+    from spans s join tracks t on t.id = s.track join spans p on p.id = s.parent where t.kind = 'stream' and s.args glob '*queued_ns*'"
+"$hprofiler" query "$work/both-threads-8-500.hpt" "$queued"
+"$hprofiler" query "$work/both-each.hpt" "$queued"
 echo "memory over 200,000 launches:"
 "$target" many 200000 2>&1 | sed 's/^/  bare: /'
 "$hprofiler" run -b opencl --no-summary -o "$work/many.hpt" -- "$target" many 200000 2>&1 | sed 's/^/  ours: /'

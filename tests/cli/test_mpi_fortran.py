@@ -167,3 +167,13 @@ def test_an_mpi_that_only_a_library_sees_is_found(runs, hprofiler, apps, family,
     expected, found = calls_by_rank(runs("profiled", "c", family, 2)), calls_by_rank(outcome)
     assert {rank: [name for name, _ in calls if name not in TESTED] for rank, calls in found.items()} == {
         rank: [name for name, _ in calls if name not in TESTED] for rank, calls in expected.items()}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_another_tool_sees_what_it_sees_without_us(runs, family):
+    bare, profiled = runs("bare", "tooled", family, 2), runs("profiled", "tooled", family, 2)
+    assert results(profiled) == results(bare)
+    assert sum("tool saw" in line for line in results(bare)) == 2
+    expected, found = calls_by_rank(runs("profiled", "c", family, 2)), calls_by_rank(profiled)
+    assert {rank: [call for call in calls if call[0] not in TESTED] for rank, calls in found.items()} == {
+        rank: [call for call in calls if call[0] not in TESTED] for rank, calls in expected.items()}

@@ -154,6 +154,62 @@ def test_builds_are_timed_whether_they_succeed_or_not(runner, target):
         ("clCompileProgram", None, None), ("clLinkProgram", None, None)]
 
 
+LATE_BUILDS = """
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl_layer.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+typedef void (*notice)(cl_program, void *);
+static const cl_icd_dispatch *next;
+static struct job { cl_program program; notice notify; void *data; } job;
+static void *work(void *unused)
+{
+    usleep(20000);
+    next->clBuildProgram(job.program, 0, 0, "", 0, 0);
+    job.notify(job.program, job.data);
+    return unused;
+}
+static cl_int build(cl_program program, cl_uint count, const cl_device_id *devices, const char *options, notice notify, void *data)
+{
+    pthread_t thread;
+    if (!notify)
+        return next->clBuildProgram(program, count, devices, options, 0, data);
+    job = (struct job){program, notify, data};
+    return pthread_create(&thread, 0, work, 0);
+}
+cl_int clGetLayerInfo(cl_layer_info what, size_t size, void *value, size_t *ret_size)
+{
+    *(cl_layer_api_version *)value = CL_LAYER_API_VERSION_100;
+    return (int)what - CL_LAYER_API_VERSION;
+}
+cl_int clInitLayer(cl_uint count, const cl_icd_dispatch *target, cl_uint *ret_count, const cl_icd_dispatch **ret_table)
+{
+    static cl_icd_dispatch table;
+    next = target;
+    table = *target;
+    table.clBuildProgram = build;
+    *ret_count = sizeof table / sizeof(void *);
+    *ret_table = &table;
+    return 0;
+}
+"""
+
+
+def test_a_build_that_goes_on_after_its_call_has_a_lane(runner, target, tmp_path):
+    """PoCL builds before the call returns; a layer of the user's own, under ours, lets it build in a thread as other runtimes do."""
+    (tmp_path / "late.c").write_text(LATE_BUILDS)
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    subprocess.run([compiler, "-w", "-shared", "-fPIC", "-pthread", tmp_path / "late.c", "-o", tmp_path / "late.so"], check=True)
+    _, run = runner.compare([target, "builds"], OPENCL, env={"OPENCL_LAYERS": str(tmp_path / "late.so")})
+    rows = run.query("""select s.name name, t.name lane, s.begin_ns first, s.end_ns last, p.name parent, p.begin_ns call, p.end_ns returned,
+        json_extract(s.args, '$.options') options from spans s join tracks t on t.id = s.track join spans p on p.id = s.parent
+        where t.kind = 'stream'""")
+    assert [(row["name"], row["lane"], row["parent"], row["options"]) for row in rows] == [
+        ("build program", "asynchronous builds", "clBuildProgram", "-DHP_LATE=1")]
+    assert rows[0]["first"] == rows[0]["call"] and rows[0]["last"] > rows[0]["returned"] and rows[0]["last"] - rows[0]["first"] >= 20000000
+
+
 def test_binaries_are_kept_for_disassembly(runner, hprofiler, target):
     if b"--disasm" not in subprocess.run([hprofiler, "run", "--help"], capture_output=True).stdout:
         pytest.skip("this hprofiler has no --disasm")

@@ -31,7 +31,7 @@ struct frame {
         struct {
             uint8_t kind;      /* enum frame_kind */
             uint8_t type;      /* enum omp_sync, omp_work, omp_mutex */
-            uint16_t long_form; /* 1: doesn't fit a short record */
+            uint16_t long_form; /* 1: doesn't fit a short record. */
         };
         uint32_t shape;        /* the three as one */
     };
@@ -66,6 +66,8 @@ struct lane {
     uint32_t overflow;         /* begins that found no frame */
     struct frame *top;         /* the innermost frame; frames[0], of kind NONE, when nothing is open */
     struct frame *team;        /* innermost IMPLICIT or INITIAL frame; frames[0] = none */
+    uint64_t last_code;        /* the one met last, as constructs repeat, and its number */
+    uint32_t last_slot;
     uint32_t call_tree;
     uint32_t held_count;
     uint64_t next_id, id_limit;
@@ -131,11 +133,17 @@ INLINE uint32_t code_slot(uint64_t code)
 }
 
 /* The number of a code address that was met before and lies in its own slot. */
-INLINE bool code_known(uint64_t code, uint32_t *ret_slot)
+INLINE bool code_known(struct lane *lane, uint64_t code, uint32_t *ret_slot)
 {
+    *ret_slot = lane->last_slot;
+    if (LIKELY(lane->last_code == code && code))
+        return true;
     uint32_t slot = code_slot(code);
-    *ret_slot = slot;
-    return LIKELY(slot && code_table[slot] == code);
+    if (UNLIKELY(!slot || code_table[slot] != code))
+        return false;
+    *ret_slot = lane->last_slot = slot;
+    lane->last_code = code;
+    return true;
 }
 
 INLINE uint32_t code_index(const struct lane *lane, uint64_t code, unsigned span_kind)

@@ -112,7 +112,7 @@ void on_parallel_begin(union omp_data *encountering, const void *runtime_frame, 
 {
     struct lane *lane = lane_at_hand();
     uint32_t slot;
-    if (UNLIKELY(!lane || !code_known((uintptr_t)code, &slot) || requested > UINT16_MAX || lane->id_limit - lane->next_id < 2 ||
+    if (UNLIKELY(!lane || !code_known(lane, (uintptr_t)code, &slot) || requested > UINT16_MAX || lane->id_limit - lane->next_id < 2 ||
                  lane->team->level >= 0xfff)) {
         parallel_begin_slowly(encountering, parallel, requested, flags, code);
         return;

@@ -126,7 +126,7 @@ static __attribute__((noinline)) void barrier_begin(unsigned kind, union omp_dat
 {
     struct lane *lane = lane_at_hand();
     uint32_t slot = 0;
-    if (UNLIKELY(!lane || !code || !code_known((uintptr_t)code, &slot))) {
+    if (UNLIKELY(!lane || !code_known(lane, (uintptr_t)code, &slot))) {
         sync_slowly((int)kind, OMP_BEGIN, task, code);
         return;
     }
@@ -145,9 +145,10 @@ static __attribute__((noinline)) void barrier_begin(unsigned kind, union omp_dat
 
 static __attribute__((noinline)) void barrier_end(unsigned kind)
 {
-    struct lane *lane = lane_at_hand();
-    struct frame *frame = lane ? lane->top : 0;
-    uint64_t length = now() - (frame ? frame->begin : 0);
+    uint64_t end = now();
+    struct lane *lane = lane_self;
+    struct frame *frame = lane && lane->magic == LANE_MAGIC ? lane->top : 0;
+    uint64_t length = end - (frame ? frame->begin : 0);
     if (UNLIKELY(!frame || frame->shape != FRAME_SHAPE(FRAME_SYNC, kind) || length > UINT32_MAX)) {
         sync_slowly((int)kind, OMP_END, 0, 0);
         return;
@@ -170,7 +171,9 @@ void on_sync_region(int kind, int endpoint, union omp_data *parallel, union omp_
 /* The frame that waits: on top, as tasks that ran meanwhile are gone by the wait's end. */
 void on_sync_wait(int kind, int endpoint, union omp_data *parallel, union omp_data *task, const void *code)
 {
-    if (UNLIKELY(kind <= 0 || kind >= OMP_SYNC_COUNT) || waits_throughout((unsigned)kind))
+    if (LIKELY((unsigned)kind < OMP_SYNC_COUNT && SHORT_SYNCS >> kind & 1 && tool.adjacent))
+        return;
+    if (kind <= 0 || kind >= OMP_SYNC_COUNT || waits_throughout((unsigned)kind))
         return;
     struct lane *lane = lane_get();
     if (UNLIKELY(!lane))

@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-COMMANDS = ["run", "attach", "view", "summary", "export", "query", "recover", "doctor", "backends", "completion", "help"]
-LATER = ["gui", "roofline", "efficiency", "critical-path", "what-if", "merge-nodes", "compare", "analyze", "build"]
+COMMANDS = ["run", "attach", "view", "summary", "export", "query", "recover", "build", "doctor", "backends", "completion", "help"]
+LATER = ["gui", "roofline", "efficiency", "critical-path", "what-if", "merge-nodes", "compare", "analyze"]
 
 
 @pytest.fixture

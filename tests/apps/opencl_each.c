@@ -150,6 +150,7 @@ static void others(cl_command_queue queue, cl_mem a)
     MUST(clEnqueueBarrierWithWaitList(queue, 0, 0, 0));
     MUST(clWaitForEvents(1, &marker));
     MUST(clReleaseEvent(marker));
+    printf("no event %d\n", clEnqueueMarker(queue, 0));
     printf("bad %d\n", clEnqueueReadBuffer(queue, a, CL_TRUE, 0, BYTES * 2, back, 0, 0, 0));
     printf("null %d\n", clEnqueueCopyBuffer(queue, a, 0, 0, 0, 16, 0, 0, 0));
     MUST(clFinish(queue));

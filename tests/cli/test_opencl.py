@@ -35,7 +35,7 @@ EACH_CALLS = {
     "clEnqueueUnmapMemObject": 3, "clEnqueueWriteImage": 1, "clEnqueueReadImage": 1, "clEnqueueCopyImage": 1, "clEnqueueFillImage": 1,
     "clEnqueueCopyImageToBuffer": 1, "clEnqueueCopyBufferToImage": 1, "clEnqueueSVMMemFill": 1, "clEnqueueSVMMemcpy": 1,
     "clEnqueueSVMMap": 1, "clEnqueueSVMUnmap": 1, "clEnqueueSVMFree": 1, "clEnqueueNDRangeKernel": 5, "clEnqueueTask": 1,
-    "clEnqueueNativeKernel": 1, "clEnqueueMarker": 1, "clEnqueueMarkerWithWaitList": 1, "clEnqueueBarrier": 1,
+    "clEnqueueNativeKernel": 1, "clEnqueueMarker": 2, "clEnqueueMarkerWithWaitList": 1, "clEnqueueBarrier": 1,
     "clEnqueueBarrierWithWaitList": 1,
 }
 
@@ -87,9 +87,10 @@ def test_every_kind_of_command_is_recorded_once(runner, target, way):
     assert calls == EACH_CALLS
     assert lost(run) == []
     assert early(run) == []
-    # Two commands were refused: by size and for want of a buffer. They are calls with a result, and no commands.
+    # Commands that were refused (by size, for want of a buffer or an event) are calls with a result, and no commands.
     failed = run.query("select name, json_extract(args, '$.result') result from spans where json_extract(args, '$.result') is not null")
-    assert sorted((row["name"], row["result"]) for row in failed) == [("clEnqueueCopyBuffer", -38), ("clEnqueueReadBuffer", -30)]
+    assert sorted((row["name"], row["result"]) for row in failed) == [
+        ("clEnqueueCopyBuffer", -38), ("clEnqueueMarker", -30), ("clEnqueueReadBuffer", -30)]
 
 
 def test_each_command_hangs_under_the_call_that_enqueued_it(runner, target):
@@ -102,6 +103,7 @@ def test_each_command_hangs_under_the_call_that_enqueued_it(runner, target):
     expected = {name: count for name, count in EACH_CALLS.items() if name.startswith("clEnqueue") and name != "clEnqueueBarrier"}
     expected["clEnqueueCopyBuffer"] -= 1
     expected["clEnqueueReadBuffer"] -= 1
+    expected["clEnqueueMarker"] -= 1
     assert by_call == expected
     assert links(run)["launch"] == sum(expected.values())
     # Blocking: write, 2 reads of buffers and one that ends the kernels, rect read, map, map image, image write and read,

@@ -250,7 +250,7 @@ cl_int ocl_enqueue_end(struct ocl_enqueue *enqueue, cl_int result, cl_bool block
         enqueue->command->enqueued_raw = ocl_raw_ns();
     api_fields(enqueue, result, blocking);
     ocl_end(&enqueue->api);
-    if (enqueue->command && result == OCL_SUCCESS)
+    if (enqueue->command && result == OCL_SUCCESS && (enqueue->program ? *enqueue->program : enqueue->own))
         follow(enqueue, blocking, count, list);
     else if (enqueue->command)
         ocl_pool_give(&commands, enqueue->command);

@@ -75,13 +75,14 @@ static void sync_fields(struct ocl_enqueue *enqueue, enum ocl_text what)
     ocl_enqueue_field(enqueue, FIELD_DEVICE_SYNC_what, ocl_texts[what]);
 }
 
+/* Without an event it is an error of the program's: no event of ours may hide it. */
 cl_int ocl_clEnqueueMarker(const struct ocl_api *api, cl_command_queue queue, cl_event *event)
 {
     struct ocl_enqueue enqueue;
     ocl_enqueue_begin(&enqueue, api, OCL_FUNCTION_clEnqueueMarker, queue, event, OCL_TEXT_MARKER, SPAN_KIND_SYNC,
                       PAYLOAD_DEVICE_SYNC);
     sync_fields(&enqueue, OCL_TEXT_MARKER);
-    return ocl_enqueue_end(&enqueue, api->clEnqueueMarker(queue, enqueue.event), 0, 0, 0);
+    return ocl_enqueue_end(&enqueue, api->clEnqueueMarker(queue, event), 0, 0, 0);
 }
 
 cl_int ocl_clEnqueueMarkerWithWaitList(const struct ocl_api *api, cl_command_queue queue, cl_uint count,

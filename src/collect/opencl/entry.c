@@ -15,10 +15,12 @@
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
 __asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
 __asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
+__asm__(".symver dlerror,dlerror@GLIBC_2.2.5");
 #elif defined(__GLIBC__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.17");
 __asm__(".symver dlopen,dlopen@GLIBC_2.17");
 __asm__(".symver dladdr,dladdr@GLIBC_2.17");
+__asm__(".symver dlerror,dlerror@GLIBC_2.17");
 #endif
 
 #define EXPORT __attribute__((visibility("default")))
@@ -98,6 +100,8 @@ __attribute__((constructor)) static void library_start(void)
     int saved_errno = errno;
     if (dlsym(RTLD_NEXT, "clGetPlatformIDs"))
         ocl_ready();
+    else
+        dlerror(); /* the program's next question is not about ours */
     errno = saved_errno;
 }
 
@@ -135,6 +139,7 @@ static __attribute__((noinline, cold)) void find_all(const void *caller)
 #define WRAP_NOTHING(index, name, params, args) FIND(name)
 #define CALL(index, returns, name, params) FIND(name)
 #include "wrappers.def"
+    dlerror();
     ocl_store(&preloaded_found, 1u);
     errno = saved_errno;
 }

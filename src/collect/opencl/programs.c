@@ -300,7 +300,7 @@ cl_int ocl_clCreateKernelsInProgram(const struct ocl_api *api, cl_program progra
 {
     cl_uint made = 0;
     cl_int result = api->clCreateKernelsInProgram(program, count, list, &made);
-    if (ret_count)
+    if (ret_count && result == OCL_SUCCESS)
         *ret_count = made;
     for (cl_uint i = 0; result == OCL_SUCCESS && list && i < made && i < count && ocl_ready(); i++)
         ocl_map_put(&kernels, list[i], 0);

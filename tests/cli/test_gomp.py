@@ -197,6 +197,16 @@ def test_calls_of_older_compilers(runner, apps):
             "barrier": 4 * threads}
 
 
+def test_calls_that_few_constructs_bring(runner, apps):
+    for threads in (1, 2, 8):
+        _, profiled = runner.compare([app(apps, "gomp_rare"), threads], OPENMP)
+        counts = count(spans(profiled))
+        counts.pop("iterations")  # what a loop that shares out by itself hands to itself is not known
+        assert counts == {
+            "parallel": 6, "implicit_task": 5 * threads + 2, "loop": 3 * threads, "sections": threads, "single": 2, "workshare": threads,
+            "task": 14, "task_create": 14, "taskwait": 1, "ordered": 100 + 80, "target": 6, "barrier": 15 * threads}
+
+
 @pytest.mark.parametrize("way, wanted", [
     ("fork-before", {"parallel": 7, "implicit_task": 16, "loop": 16}), ("fork-after", {"parallel": 7, "implicit_task": 10, "loop": 10}),
     ("fork-inside", {"parallel": 1, "implicit_task": 2, "barrier": 6}), ("exit-inside", {"barrier": None}),

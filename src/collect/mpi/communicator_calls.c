@@ -80,6 +80,7 @@ static bool is_dup(unsigned number)
 
 void mpi_comm_made(struct mpi_call *call, unsigned number, MPI_Comm from, MPI_Comm made, int result)
 {
+    mpi_call_ended(call);
     struct mpi_comm *parent = mpi_comm_find(from), *comm = 0;
     uint64_t sequence = parent ? mpi_sequence(parent) : 0;
     struct mpi_ranks *peers, *own;
@@ -105,6 +106,7 @@ void mpi_comm_made(struct mpi_call *call, unsigned number, MPI_Comm from, MPI_Co
 
 void mpi_comm_grouped(struct mpi_call *call, unsigned number, MPI_Comm from, int tag, MPI_Comm made, int result)
 {
+    mpi_call_ended(call);
     struct mpi_comm *parent = mpi_comm_find(from), *comm = 0;
     struct mpi_ranks *peers, *own;
     if (parent && result == MPI_SUCCESS && made != MPI_COMM_NULL) {
@@ -119,6 +121,7 @@ void mpi_comm_grouped(struct mpi_call *call, unsigned number, MPI_Comm from, int
 /* Both groups compute the same, so nothing in it may depend on which one is ours. */
 void mpi_comm_joined(struct mpi_call *call, unsigned number, MPI_Comm from, int tag, MPI_Comm made, int result)
 {
+    mpi_call_ended(call);
     struct mpi_comm *parent = mpi_comm_find(from), *comm = 0;
     struct mpi_ranks *peers, *own;
     uint64_t sequence = parent ? mpi_sequence(parent) : 0;
@@ -136,6 +139,7 @@ void mpi_comm_joined(struct mpi_call *call, unsigned number, MPI_Comm from, int 
 /* The other side has another MPI_COMM_WORLD: what it would call this communicator isn't known here. */
 void mpi_comm_remote(struct mpi_call *call, unsigned number, MPI_Comm from, MPI_Comm made, int result)
 {
+    mpi_call_ended(call);
     struct mpi_comm *parent = mpi_comm_find(from), *comm = 0;
     struct mpi_ranks *peers, *own;
     uint64_t sequence = parent ? mpi_sequence(parent) : 0;
@@ -152,6 +156,7 @@ void mpi_comm_remote(struct mpi_call *call, unsigned number, MPI_Comm from, MPI_
  */
 void mpi_comm_idup(struct mpi_call *call, unsigned number, MPI_Comm from, MPI_Comm *made, const MPI_Request *request, int result)
 {
+    mpi_call_ended(call);
     struct mpi_comm *parent = mpi_comm_find(from), *comm = 0;
     uint64_t sequence = parent ? mpi_sequence(parent) : 0;
     if (parent && result == MPI_SUCCESS) {

@@ -44,6 +44,7 @@ extern void *mpi_real[CALL_COUNT]; /* the MPI's own functions: their names lead 
 struct mpi_call {
     rt_call rt;                   /* rt.thread NULL: nothing is recorded */
     bool outer;                   /* false: MPI calls itself */
+    uint64_t end;                 /* where it is read before the span is begun; else 0 */
 };
 
 /* Frame of the outermost MPI call of this thread; 0 = outside. One that longjmp left behind lies below any new call's. */
@@ -84,10 +85,17 @@ struct mpi_span {
     uint64_t spare[sizeof(struct wire_span) / 8 + MPI_FIELDS_MAX];
 };
 
+/* For what takes longer before its span is begun. */
+MPI_INLINE void mpi_call_ended(struct mpi_call *call)
+{
+    if (MPI_LIKELY(call->rt.thread != 0))
+        call->end = rt_now();
+}
+
 /* The part that all calls have; the call ends here, what we take for recording it isn't its time. */
 MPI_INLINE void mpi_span_begin(struct mpi_span *span, const struct mpi_call *call, unsigned number, unsigned kind, unsigned payload)
 {
-    uint64_t end = rt_now();
+    uint64_t end = call->end ? call->end : rt_now();
     uint32_t stack = MPI_UNLIKELY(mpi.call_tree) ? rt_stack(2) : 0; /* without the wrapper and the function that it calls */
     uint64_t *words = rt_record(sizeof span->spare);
     span->lost = !words;

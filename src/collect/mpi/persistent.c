@@ -4,6 +4,7 @@
 
 static void prepare(struct mpi_call *call, unsigned number, struct mpi_request *request, const MPI_Request *prepared, int result)
 {
+    mpi_call_ended(call);
     if (result == MPI_SUCCESS) {
         request->handle = MPI_HANDLE(*prepared);
         request->address = prepared;
@@ -61,6 +62,7 @@ void mpi_started(struct mpi_call *call, unsigned number, uint64_t order, int cou
     struct mpi_request *request = 0;
     if (!call->rt.thread)
         return;
+    mpi_call_ended(call);
     for (int i = 0; i < count; i++) {
         request = mpi_request_find(MPI_HANDLE(requests[i]), &requests[i]);
         if (request && number != CALL_MPI_Start)

@@ -67,6 +67,7 @@ static void leave(struct mpi_call *call, unsigned number, unsigned kind, uint64_
 
 void mpi_waited(struct mpi_call *call, unsigned number, unsigned kind, uint64_t handle, const void *address, const MPI_Status *status, bool done)
 {
+    mpi_call_ended(call);
     bool null = handle == MPI_HANDLE(MPI_REQUEST_NULL);
     uint64_t correlation = done && !null ? over(call, 0, handle, address, status) : 0;
     leave(call, number, kind, correlation, !null, done && !null);
@@ -83,6 +84,7 @@ static uint64_t live(const struct mpi_wait *wait)
 void mpi_waited_all(struct mpi_call *call, unsigned number, unsigned kind, struct mpi_wait *wait, const MPI_Request *requests,
                     const MPI_Status *statuses, bool done, int result)
 {
+    mpi_call_ended(call);
     uint64_t correlation = 0, completed = 0;
     bool each = result == MPI_ERR_IN_STATUS && statuses != MPI_STATUSES_IGNORE;
     for (uint64_t i = 0; i < wait->count && ((done && result == MPI_SUCCESS) || each); i++) {
@@ -98,6 +100,7 @@ void mpi_waited_all(struct mpi_call *call, unsigned number, unsigned kind, struc
 void mpi_waited_any(struct mpi_call *call, unsigned number, unsigned kind, struct mpi_wait *wait, const MPI_Request *requests, int index,
                     const MPI_Status *status, bool done)
 {
+    mpi_call_ended(call);
     bool ended = done && index != MPI_UNDEFINED && (uint64_t)index < wait->count;
     uint64_t correlation = ended ? over(call, 0, wait->handles[index], &requests[index], status) : 0;
     leave(call, number, kind, correlation, live(wait), ended);
@@ -107,6 +110,7 @@ void mpi_waited_any(struct mpi_call *call, unsigned number, unsigned kind, struc
 void mpi_waited_some(struct mpi_call *call, unsigned number, unsigned kind, struct mpi_wait *wait, const MPI_Request *requests, int count,
                      const int *indices, const MPI_Status *statuses, int result)
 {
+    mpi_call_ended(call);
     uint64_t correlation = 0, completed = 0;
     bool told = result == MPI_SUCCESS || result == MPI_ERR_IN_STATUS;
     for (int i = 0; told && count != MPI_UNDEFINED && i < count; i++) {

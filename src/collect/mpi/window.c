@@ -15,6 +15,7 @@ static struct mpi_comm *window_of(MPI_Win win)
 
 void mpi_win_made(struct mpi_call *call, unsigned number, MPI_Comm from, MPI_Win made, const void *base, MPI_Aint bytes, int result)
 {
+    mpi_call_ended(call);
     struct mpi_comm *parent = mpi_comm_find(from), *window = 0;
     uint64_t sequence = parent ? mpi_sequence(parent) : 0;
     if (parent && result == MPI_SUCCESS)

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_ENDS 65536u
+#define BLOCK_ENDS 4096u
 #define BYTES_UNKNOWN 0xffffffffu
 #define NOBODY UINT32_MAX
 

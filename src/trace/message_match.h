@@ -21,7 +21,7 @@ enum message_reason { /* why an end has no partner */
     MESSAGE_REASON(LOST, "records of one of the two processes were lost around it")                                    \
     MESSAGE_REASON(CUT_OFF, "the other process was not recorded to its MPI_Finalize")                                  \
     MESSAGE_REASON(ALONE, "the program never posted the other half")                                                   \
-    MESSAGE_REASON(CANCELLED, "the receive was cancelled")                                                             \
+    MESSAGE_REASON(CANCELLED, "it was cancelled")                                                                      \
     MESSAGE_REASON(UNRESOLVED, "a receive from anybody whose end was not recorded")                                    \
     MESSAGE_REASON(LOCAL_COMM, "the communicator has no identity that its processes share")                            \
     MESSAGE_REASON(AMBIGUOUS, "several processes of the trace have this rank")                                         \

@@ -27,9 +27,18 @@ static int add_alone(struct message_match *match, const struct message_end *end,
     return message_match_add_posting(match, end->process, end->order);
 }
 
+static bool is_cancelled(const struct payload *payload)
+{
+    return HAS(payload, cancelled) && VALUE(payload, cancelled).u64;
+}
+
 static int add_send(struct message_match *match, const struct message_span *span, const struct payload *payload,
                     struct message_end *end)
 {
+    if (is_cancelled(payload)) {
+        message_match_leave_out(match, MESSAGE_CANCELLED);
+        return add_alone(match, end, NOBODY);
+    }
     end->receive = false;
     end->source = span->rank;
     end->destination = HAS(payload, send_to) ? rank_value(VALUE(payload, send_to).i64) : NOBODY - 1;
@@ -46,7 +55,7 @@ static int add_receive(struct message_match *match, const struct message_span *s
 {
     bool stranger = !HAS(payload, receive_from) && HAS(payload, receive_tag) && HAS(payload, receive_bytes); /* it came, but whence? */
     int32_t source = HAS(payload, receive_from) ? rank_value(VALUE(payload, receive_from).i64) : stranger ? NOBODY - 1 : 0;
-    if (HAS(payload, cancelled) && VALUE(payload, cancelled).u64) {
+    if (is_cancelled(payload)) {
         message_match_leave_out(match, MESSAGE_CANCELLED);
         source = NOBODY;
     }

@@ -111,7 +111,7 @@ def test_requests_lead_to_their_wait_and_wildcards_are_resolved(mpi):
     sources = trace.rows("SELECT t.rank, json_extract(s.args, '$.receive_from') FROM spans s JOIN tracks t ON t.id = s.track "
                          "WHERE s.name = 'MPI_Irecv' AND json_extract(s.args, '$.receive_tag') = 5")
     assert sources == sorted((target, source) for source, target in everybody)
-    assert trace.lost("MPI message ends") == [("the receive was cancelled", str(RANKS))]
+    assert trace.lost("MPI message ends") == [("it was cancelled", str(RANKS))]
 
 
 def test_accesses_lead_to_what_completes_them(mpi):

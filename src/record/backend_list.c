@@ -2,14 +2,20 @@
 /* What each backend needs in the target's environment, as a table; docs/commands.md lists the variables for people. */
 #include "backend_list.h"
 
+#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "system/backends.h"
+#include "system/library_probe.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -65,9 +71,25 @@ bool backend_list_has(const char *list, const char *name)
     return !list || list_has_word(list, "auto") || list_names(list, name);
 }
 
+/* Whether a program is made for another machine than we are: then our libraries can't be loaded into it, and its loader
+ * would complain of each. Scripts and what can't be read are not. */
+static bool is_foreign(const char *program)
+{
+    char path[4096];
+    Elf64_Ehdr own, header;
+    if (!strchr(program, '/'))
+        program = program_find(program, path, sizeof(path)) ? path : "";
+    CLEANUP(closep) int fd = open(program, O_RDONLY | O_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    bool read_both = fd >= 0 && self >= 0 && pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+                     pread(self, &own, sizeof(own), 0) == sizeof(own) && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
+    return read_both && (header.e_ident[EI_CLASS] != own.e_ident[EI_CLASS] || header.e_machine != own.e_machine);
+}
+
 /* What is to be put into the environment. */
 struct additions {
     const struct record_options *options;
+    const char *obstacle; /* why no library of ours can be in the target; NULL = none */
+    bool hindered;        /* by it */
     struct text values[VARIABLES];
 };
 
@@ -107,6 +129,12 @@ static int add_collector(struct additions *additions, size_t index, struct error
     int r = session_library_path(options->runtime_directory, collectors[index].library, path, sizeof(path), named ? err : NULL);
     if (r < 0)
         return named ? r : 0;
+    if (!additions->obstacle && !named && strpbrk(path, " :\t\n"))
+        additions->obstacle = "hprofiler's libraries lie in a folder with a blank or colon in its name";
+    if (additions->obstacle) {
+        additions->hindered = true;
+        return 0;
+    }
     r = add_runtime(additions, err);
     for (int variable = 0; variable < VARIABLES && r == 0; variable++)
         if (collectors[index].variables & IN(variable))
@@ -173,14 +201,18 @@ static int make_environment(const struct session *session, const struct addition
     return r;
 }
 
-int backend_environment(const struct session *session, const struct record_options *options, bool timers,
+int backend_environment(const struct session *session, const struct record_options *options, const char *program, bool timers,
                         char ***ret_environment, struct error *err)
 {
     struct additions additions = {.options = options};
+    if (is_foreign(program))
+        additions.obstacle = "the program is of another kind of machine (such as a 32-bit one) than hprofiler";
     int r = timers ? add_runtime(&additions, err) : 0;
     bool failed = false;
     for (size_t i = 0; i < sizeof(collectors) / sizeof(collectors[0]) && r == 0; i++)
         r = add_collector(&additions, i, err);
+    if (additions.hindered)
+        log_warning(options->log, "%s: its calls are not traced", additions.obstacle);
     for (int variable = 0; variable < VARIABLES; variable++)
         failed |= additions.values[variable].failed;
     if (r == 0 && failed)

@@ -8,8 +8,8 @@
 
 /* Whether a comma-separated list has this backend, by name or alias; "auto" (and NULL) has all. */
 bool backend_list_has(const char *list, const char *name);
-/* The environment for the target; *ret_environment stays NULL when it needs none of its own (cpu by kernel events alone). */
-int backend_environment(const struct session *session, const struct record_options *options, bool timers,
+/* The environment for the target `program`; *ret_environment stays NULL when it needs none of its own (cpu by kernel events alone). */
+int backend_environment(const struct session *session, const struct record_options *options, const char *program, bool timers,
                         char ***ret_environment, struct error *err);
 
 #endif

@@ -196,7 +196,7 @@ static int start_target(struct recorder *recorder, int *ret_exec_errno, struct e
 {
     struct launched *launched = &recorder->launched;
     char **environment = NULL;
-    int r = backend_environment(recorder->session, recorder->options, recorder->use_timers, &environment, err);
+    int r = backend_environment(recorder->session, recorder->options, recorder->argv[0], recorder->use_timers, &environment, err);
     if (r < 0)
         return r;
     r = launch_prepare(&recorder->state, recorder->argv, environment, launched, err);

@@ -11,21 +11,25 @@ import subprocess
 
 import pytest
 
-# Variables that a run may add or change, as documented; sampling alone needs none.
-DOCUMENTED_VARIABLES = set()
+# Variables that a run may add or change, as docs/commands.md lists them; sampling alone needs none.
+DOCUMENTED_VARIABLES = {"HPROFILER_SESSION", "LD_PRELOAD", "OMP_TOOL_LIBRARIES", "OPENCL_LAYERS", "CUDA_INJECTION64_PATH",
+                        "NVTX_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN"}
+CPU = ("-b", "cpu")
 
 
 def environment_of(outcome):
     return dict(line.split("=", 1) for line in outcome.stdout.decode(errors="surrogateescape").splitlines() if "=" in line)
 
 
-def test_environment_is_identical(runner, apps):
-    bare, profiled = (run([apps / "target", "environment"], env={"HP_TEST_EMPTY": "", "HP_TEST_ODD": "a=b c:d"})
-                      for run in (runner.bare, runner.profiled))
+@pytest.mark.parametrize("options, allowed", [(CPU, set()), ((), DOCUMENTED_VARIABLES)], ids=["cpu", "auto"])
+def test_environment_is_as_documented(runner, apps, options, allowed):
+    odd = {"HP_TEST_EMPTY": "", "HP_TEST_ODD": "a=b c:d"}
+    bare = runner.bare([apps / "target", "environment"], env=odd)
+    profiled = runner.profiled([apps / "target", "environment"], options=options, env=odd)
     before, after = environment_of(bare), environment_of(profiled)
     assert bare.status == profiled.status == 0
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    assert changed - {"PWD"} <= DOCUMENTED_VARIABLES, {name: (before.get(name), after.get(name)) for name in changed}
+    assert changed - {"PWD"} <= allowed, {name: (before.get(name), after.get(name)) for name in changed}
 
 
 def test_nearly_empty_environment(runner, apps):
@@ -33,15 +37,21 @@ def test_nearly_empty_environment(runner, apps):
     assert profiled.status == 3 and profiled.stdout == b""
 
 
-def report_both(runner, apps, **how):
-    bare, profiled = (run([apps / "target", "report"], **how) for run in (runner.bare, runner.profiled))
+def lines_of(outcome, options):
+    """What a program found; but for libraries that backends need there."""
+    left_out = ("cwd ",) if options == CPU else ("cwd ", "mapped ")
+    return [line for line in outcome.stdout.decode().splitlines() if not line.startswith(left_out)]
+
+
+def report_both(runner, apps, options=(), **how):
+    bare, profiled = runner.bare([apps / "target", "report"], **how), runner.profiled([apps / "target", "report"], options=options, **how)
     assert profiled.status == bare.status == 0, profiled.stderr.decode()
-    strip = lambda text: [line for line in text.decode().splitlines() if not line.startswith("cwd ")]
-    return strip(bare.stdout), strip(profiled.stdout)
+    return lines_of(bare, options), lines_of(profiled, options)
 
 
-def test_everything_inherited_is_identical(runner, apps):
-    bare, profiled = report_both(runner, apps)
+@pytest.mark.parametrize("options", [CPU, ()], ids=["cpu", "auto"])
+def test_everything_inherited_is_identical(runner, apps, options):
+    bare, profiled = report_both(runner, apps, options)
     assert profiled == bare
 
 
@@ -87,8 +97,7 @@ def test_closed_standard_descriptors(runner, apps, closed):
     bare, profiled = (run([apps / "target", "say", "text", "report", "write-file", "out", "64", "exit", "3"], preexec_fn=close_them)
                       for run in (runner.bare, runner.profiled))
     assert profiled.status == bare.status
-    strip = lambda text: [line for line in text.decode().splitlines() if not line.startswith("cwd ")]
-    assert strip(profiled.stdout) == strip(bare.stdout)
+    assert lines_of(profiled, ()) == lines_of(bare, ())
     assert (profiled.directory / "out").read_bytes() == (bare.directory / "out").read_bytes() == b"." * 64
     assert profiled.summary()["exit_status"] == bare.status
 
@@ -162,7 +171,7 @@ def test_missing_preload_of_the_user(runner, apps):
 
 
 def test_ldd_and_library_path_reach_the_target_only(runner, apps):
-    runner.compare([apps / "target", "environment"], env={"LD_LIBRARY_PATH": "/nonexistent:/also not there", "LD_BIND_NOW": "1"})
+    runner.compare([apps / "target", "environment"], options=CPU, env={"LD_LIBRARY_PATH": "/nonexistent:/also not there", "LD_BIND_NOW": "1"})
 
 
 def test_nothing_is_left_behind(runner, apps):

@@ -51,7 +51,7 @@ static char **make(struct fixture *fixture, const char *backends, bool timers, c
     char **environment = NULL;
     struct error err = ERROR_INIT;
     warning[0] = '\0';
-    assert_int_equal(backend_environment(fixture->session, &options, timers, &environment, &err), 0);
+    assert_int_equal(backend_environment(fixture->session, &options, "/proc/self/exe", timers, &environment, &err), 0);
     return environment;
 }
 
@@ -115,8 +115,27 @@ static void test_a_backend_that_was_named_must_have_its_library(void **state)
     struct record_options options = {.backends = "nccl", .runtime_directory = libraries};
     char **environment = NULL;
     struct error err = ERROR_INIT;
-    assert_int_equal(backend_environment(fixture->session, &options, false, &environment, &err), -ENOENT);
+    assert_int_equal(backend_environment(fixture->session, &options, "true", false, &environment, &err), -ENOENT);
     assert_non_null(strstr(err.text, "libhprofiler_nccl.so"));
+}
+
+/* An ELF header of another machine, all that is looked at. */
+static void test_a_program_of_another_machine_is_left_alone(void **state)
+{
+    char warning[512], path[128];
+    struct log log = {keep_line, warning};
+    const struct record_options options = {.backends = "auto", .runtime_directory = libraries, .log = &log};
+    unsigned char header[64] = {0x7f, 'E', 'L', 'F', 1 /* 32 bits */, 1, 1};
+    struct fixture *fixture = *state;
+    char **environment = NULL;
+    snprintf(path, sizeof path, "%s/other", fixture->parent);
+    int fd = open(path, O_CREAT | O_WRONLY, 0700);
+    assert_int_equal(write_all(fd, header, sizeof header), 0);
+    close(fd);
+    warning[0] = '\0';
+    assert_int_equal(backend_environment(fixture->session, &options, path, false, &environment, NULL), 0);
+    assert_null(environment);
+    assert_non_null(strstr(warning, "another kind of machine"));
 }
 
 static void test_names_aliases_and_auto(void **state)
@@ -147,6 +166,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_lists_of_the_user_are_appended_to, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_a_single_value_of_the_user_stays_and_is_told, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_a_backend_that_was_named_must_have_its_library, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_a_program_of_another_machine_is_left_alone, fixture_setup, fixture_teardown),
         cmocka_unit_test(test_names_aliases_and_auto),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

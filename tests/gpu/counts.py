@@ -4,14 +4,15 @@
 
   tests/gpu/counts.py HPROFILER PROGRAM...      programs: builds of tests/gpu/cuda_counts.cu
 
-Each mode of each program runs alone and profiled; what the trace holds is compared with what the program says it did."""
+Each mode of each program runs alone and profiled; what the trace holds is compared with what the program says it did. The mode
+`in_flight` ends with kernels under way: what has no record must stand in the ledger."""
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-MODES = ["plain", "graph", "driver", "threads", "events", "nvtx", "spins", "fork", "in_flight"]
+MODES = ["plain", "graph", "driver", "threads", "events", "nvtx", "spins", "fork", "reset", "aborted", "managed"]
 
 
 def query(hprofiler, trace, sql):
@@ -40,7 +41,8 @@ def check(hprofiler, program, mode, folder):
     done = subprocess.run([hprofiler, "run", "-b", "cuda", "--no-summary", "-o", trace, "--", program, mode], capture_output=True,
                           text=True, timeout=120)
     problems = []
-    if done.returncode != bare.returncode or done.stdout != bare.stdout:
+    status = 128 - bare.returncode if bare.returncode < 0 else bare.returncode
+    if done.returncode != status or done.stdout != bare.stdout:
         problems.append(f"output or status differ: {done.returncode} {done.stderr[-200:]}")
     for word, value in expected(done.stdout).items():
         if word not in ("kernel", "copy", "fill", "range"):
@@ -59,12 +61,22 @@ def check(hprofiler, program, mode, folder):
     return not problems
 
 
+def check_in_flight(hprofiler, program, folder):
+    trace = folder / "in_flight.hpt"
+    subprocess.run([hprofiler, "run", "-b", "cuda", "--no-summary", "-o", trace, "--", program, "in_flight"], capture_output=True, timeout=120)
+    seen = number(hprofiler, trace, "select count(*) from spans where kind = 'kernel'")
+    missing = number(hprofiler, trace, "select coalesce(sum(lost), 0) from ledger where source = 'cuda kernels'")
+    print(f"{pathlib.Path(program).name:12} in_flight  ended {seen}, told as missing {missing}: {'ok' if seen + missing == 100 else 'wrong'}")
+    return seen + missing == 100
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     hprofiler, programs = sys.argv[1], sys.argv[2:]
     with tempfile.TemporaryDirectory() as folder:
         results = [check(hprofiler, program, mode, pathlib.Path(folder)) for program in programs for mode in MODES]
+        results += [check_in_flight(hprofiler, program, pathlib.Path(folder)) for program in programs]
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
     sys.exit(not all(results))
 

@@ -225,6 +225,41 @@ static void in_flight()
     exit(0);
 }
 
+static void reset()
+{
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 100; i++)
+            empty_kernel<<<1, 1>>>();
+        CHECK(cudaDeviceSynchronize());
+        CHECK(cudaDeviceReset());
+    }
+    printf("kernel 200\ncopy 0\nfill 0\n");
+}
+
+/* Work that is done before a signal ends the program: what it waited for longer ago than the flushing takes. */
+static void aborted()
+{
+    for (int i = 0; i < 1000; i++)
+        empty_kernel<<<1, 1>>>();
+    CHECK(cudaDeviceSynchronize());
+    printf("kernel 1000\ncopy 0\nfill 0\n");
+    fflush(stdout);
+    usleep(500000);
+    abort();
+}
+
+static void managed()
+{
+    float *data;
+    CHECK(cudaMallocManaged(&data, COUNT * sizeof(float)));
+    for (int i = 0; i < COUNT; i++)
+        data[i] = 1;
+    for (int i = 0; i < 10; i++)
+        add_kernel<<<COUNT / 256, 256>>>(data, COUNT);
+    CHECK(cudaDeviceSynchronize());
+    printf("kernel 10\ncopy 0\nfill 0\nresult %.0f\n", data[5]);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "plain";
@@ -232,7 +267,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)();
     } modes[] = {{"plain", plain}, {"graph", graph},   {"driver", driver}, {"threads", threads}, {"events", events},
-                 {"nvtx", nvtx},   {"spins", spins}, {"fork", forked},   {"in_flight", in_flight}};
+                 {"nvtx", nvtx},   {"spins", spins}, {"fork", forked},   {"reset", reset},   {"aborted", aborted}, {"managed", managed}, {"in_flight", in_flight}};
     if (strcmp(mode, "launches") == 0)
         launches(argc > 2 ? atol(argv[2]) : 100000);
     for (const auto &each : modes)

@@ -5,17 +5,24 @@
  * as dropped).
  */
 #include "cuda.h"
+#include "../runtime/sys.h"
+#include "loader.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
 
-enum { BUFFER_BYTES = 2 << 20, BUFFERS = 64 };
+enum { BUFFER_BYTES = 2 << 20, BUFFERS = 64, FLUSH_NS = 100000000 };
 enum buffer_state { BUFFER_NONE, BUFFER_FREE, BUFFER_USED };
 static struct {
     uint8_t *bytes;
     uint32_t state; /* atomic */
 } buffers[BUFFERS];
 static uint8_t *scratch;
+static uint64_t completed; /* buffers, atomic */
 
 static uint8_t *buffer_map(void)
 {
@@ -258,6 +265,7 @@ static void on_record(const struct cupti_record *record)
 static void on_buffer_completed(cuda_context context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
     (void)size;
+    __atomic_fetch_add(&completed, 1, __ATOMIC_ACQ_REL);
     struct cupti_record *record = 0;
     bool is_scratch = buffer == scratch;
     while (buffer && valid && cuda.cupti.next_record(buffer, valid, &record) == CUPTI_OK)
@@ -272,6 +280,43 @@ static void on_buffer_completed(cuda_context context, uint32_t stream, uint8_t *
         buffer_give_back(buffer);
 }
 
+/*
+ * CUPTI hands over a buffer when it is full. So that a program that is killed loses little, a thread of ours asks for what
+ * there is when none came for a while; asking slows the launches down. It takes none of the program's signals.
+ */
+static void *flusher_main(void *unused)
+{
+    uint64_t seen = 0;
+    const struct timespec pause = {.tv_nsec = FLUSH_NS};
+    static const char name[16] = "hprofiler cuda";
+    sys_call(__NR_prctl, PR_SET_NAME, name, 0, 0);
+    while (!__atomic_load_n(&cuda.ended, __ATOMIC_ACQUIRE)) {
+        nanosleep(&pause, 0);
+        if (__atomic_load_n(&cuda.active, __ATOMIC_ACQUIRE) && !__atomic_load_n(&cuda.ended, __ATOMIC_ACQUIRE)) {
+            uint64_t now = __atomic_load_n(&completed, __ATOMIC_ACQUIRE);
+            cuda_own_calls(true);
+            if (now == seen)
+                cuda.cupti.flush(0);
+            seen = now;
+            cuda_sampling_collect(false);
+        }
+    }
+    return unused;
+}
+
+static void flusher_start(void)
+{
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = 0;
+    void *found = dlsym(RTLD_DEFAULT, "pthread_create");
+    uint64_t all = UINT64_MAX, before = 0;
+    pthread_t thread;
+    memcpy(&create, &found, sizeof found);
+    sys_call(__NR_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    if (!create || create(&thread, 0, flusher_main, 0) != 0)
+        rt_note("no thread for CUDA's records could be made: a program that is killed loses its last ones");
+    sys_call(__NR_rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof before);
+}
+
 bool cuda_activity_start(void)
 {
     static const uint32_t kinds[] = {CUPTI_CONTEXT, CUPTI_KERNEL, CUPTI_MEMCPY, CUPTI_MEMCPY_PEER, CUPTI_MEMSET};
@@ -281,7 +326,8 @@ bool cuda_activity_start(void)
     bool any = false;
     for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         any |= cuda.cupti.enable(kinds[i]) == CUPTI_OK;
-    cuda.cupti.flush_period(100);
+    if (any)
+        flusher_start();
     return any;
 }
 

@@ -66,6 +66,7 @@ static void finish(void *unused)
     (void)unused;
     if (getpid() != cuda.pid || !__atomic_load_n(&cuda.active, __ATOMIC_ACQUIRE))
         return;
+    __atomic_store_n(&cuda.ended, 1, __ATOMIC_RELEASE);
     cuda_sampling_collect(true);
     cuda_own_calls(true);
     cuda_activity_finish();

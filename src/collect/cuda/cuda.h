@@ -13,6 +13,7 @@ struct cuda {
     struct cupti_api cupti;
     cupti_subscriber subscriber;   /* NULL: another client of CUPTI holds the callbacks */
     uint32_t active;               /* atomic: records are taken */
+    uint32_t ended;                /* atomic: the program is on its way out */
     int32_t pid;                   /* of the process that began; a child of fork has no CUDA */
     uint64_t base_ticks, base_ns;  /* our clock and CUPTI's, when it began */
     uint64_t ns_per_tick;          /* times 2^32 */

@@ -22,7 +22,6 @@ typedef void (*cupti_buffer_completed)(cuda_context context, uint32_t stream, ui
     CUPTI(enable, "cuptiActivityEnable", (uint32_t kind))                                                              \
     CUPTI(disable, "cuptiActivityDisable", (uint32_t kind))                                                            \
     CUPTI(flush, "cuptiActivityFlushAll", (uint32_t forced))                                                           \
-    CUPTI(flush_period, "cuptiActivityFlushPeriod", (uint32_t milliseconds))                                           \
     CUPTI(next_record, "cuptiActivityGetNextRecord", (uint8_t *, size_t, struct cupti_record **))                      \
     CUPTI(dropped, "cuptiActivityGetNumDroppedRecords", (cuda_context, uint32_t stream, size_t *))                     \
     CUPTI(stream_id, "cuptiGetStreamIdEx", (cuda_context, cuda_stream, uint8_t per_thread, uint32_t *))                \

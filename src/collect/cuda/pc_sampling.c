@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum { CONTEXTS = 16, PCS = 4096, REASONS = 64, REASON_BYTES = 128, HARDWARE_BUFFER_BYTES = 128 << 20, PERIOD_LOG2 = 12 };
 
@@ -151,13 +152,26 @@ static void collect(struct sampled_context *sampled, bool finish)
     write_samples(sampled, sampled->samples);
 }
 
+/* One at a time. The last one waits for another that is at it, but not for ever. */
+static bool begin_collecting(bool finish)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (unsigned tries = 0; tries < (finish ? 2000 : 1); tries++) {
+        uint32_t expected = 0;
+        if (__atomic_compare_exchange_n(&collecting, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return true;
+        if (finish)
+            nanosleep(&pause, 0);
+    }
+    return false;
+}
+
 /* At most about ten times a second, unless it is the last time. */
 void cuda_sampling_collect(bool finish)
 {
-    uint32_t count = __atomic_load_n(&context_count, __ATOMIC_ACQUIRE), expected = 0;
+    uint32_t count = __atomic_load_n(&context_count, __ATOMIC_ACQUIRE);
     uint64_t now = cuda_clock_ns();
-    if (count == 0 || (!finish && now - __atomic_load_n(&collected_at, __ATOMIC_RELAXED) < 100000000u) ||
-        !__atomic_compare_exchange_n(&collecting, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (count == 0 || (!finish && now - __atomic_load_n(&collected_at, __ATOMIC_RELAXED) < 100000000u) || !begin_collecting(finish))
         return;
     __atomic_store_n(&collected_at, now, __ATOMIC_RELAXED);
     cuda_own_calls(true);

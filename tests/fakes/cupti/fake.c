@@ -292,11 +292,6 @@ cupti_result cuptiActivityFlushAll(uint32_t forced)
     (void)forced;
     return CUPTI_OK;
 }
-cupti_result cuptiActivityFlushPeriod(uint32_t milliseconds)
-{
-    (void)milliseconds;
-    return CUPTI_OK;
-}
 cupti_result cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_record **record)
 {
     (void)buffer;

@@ -164,7 +164,6 @@ cupti_result cuptiActivityFlushAll(uint32_t forced)
     fflush(file);
     return result;
 }
-cupti_result cuptiActivityFlushPeriod(uint32_t milliseconds) { return real.flush_period(milliseconds); }
 cupti_result cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_record **record)
 {
     return real.next_record(buffer, valid, record);

@@ -102,10 +102,16 @@ static const struct openmp_stretch *stretch_first(const struct openmp *openmp, u
 
 static const struct openmp_stretch *stretch_last(const struct openmp *openmp, uint64_t task)
 {
-    const struct openmp_stretch *at = stretch_first(openmp, task);
-    while (at && at + 1 < openmp->stretches.items + openmp->stretches.count && at[1].task == task)
-        at++;
-    return at;
+    const struct openmp_stretch *items = openmp->stretches.items;
+    size_t low = 0, high = openmp->stretches.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (items[middle].task <= task)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && items[low - 1].task == task ? &items[low - 1] : NULL;
 }
 
 static int tasks_link(struct merge *merge, struct openmp *openmp)
@@ -166,31 +172,64 @@ static bool ended_in(const struct openmp *openmp, const struct openmp_stretch *l
     return end >= wait->begin_ns && end <= wait->end_ns;
 }
 
-enum { GENERATIONS = 64 };
+/* What is left to be looked at for one wait: damaged records may make a task its own ancestor. */
+struct search {
+    const struct openmp_wait *wait;
+    int64_t from_ns;           /* tasks made before this are through */
+    size_t budget;
+    unsigned generation;
+};
+enum { GENERATIONS = 256 };
 
 /* A wait ends after the tasks that ended in it: the waiting task's children, in a group those that were made in it, and theirs. */
-static int wait_link(struct merge *merge, const struct openmp *openmp, const struct openmp_wait *wait, uint64_t parent, unsigned generation)
+static int wait_link(struct merge *merge, const struct openmp *openmp, struct search *search, uint64_t parent)
 {
     const struct openmp_create *items = openmp->creates.items;
-    size_t at = create_first(openmp, parent, wait->group ? wait->begin_ns : INT64_MIN);
-    for (; at < openmp->creates.count && items[at].parent == parent && items[at].time_ns <= wait->end_ns; at++) {
+    const struct openmp_wait *wait = search->wait;
+    for (size_t at = create_first(openmp, parent, search->from_ns); at < openmp->creates.count && search->budget; at++) {
+        if (items[at].parent != parent || items[at].time_ns > wait->end_ns)
+            break;
+        search->budget--;
         const struct openmp_stretch *last = stretch_last(openmp, items[at].task);
         int code = last && ended_in(openmp, last, wait) ? link_add(merge, LINK_KIND_JOIN, last->span, wait->span) : 0;
-        if (code == 0 && wait->group && generation < GENERATIONS)
-            code = wait_link(merge, openmp, wait, items[at].task, generation + 1);
+        if (code == 0 && wait->group && search->generation < GENERATIONS) {
+            search->generation++;
+            code = wait_link(merge, openmp, search, items[at].task);
+            search->generation--;
+        }
         if (code)
             return code;
     }
     return 0;
 }
 
+static int compare_waits(const void *left, const void *right)
+{
+    const struct openmp_wait *a = left, *b = right;
+    int order = compare_numbers(a->task, b->task);
+    order = order ? order : compare_times(a->begin_ns, b->begin_ns);
+    return order ? order : compare_numbers(a->span.index, b->span.index);
+}
+
 static int waits_link(struct merge *merge, struct openmp *openmp)
 {
+    struct openmp_wait *items = openmp->waits.items;
     int code = 0;
     if (openmp->creates.count)
         qsort(openmp->creates.items, openmp->creates.count, sizeof *openmp->creates.items, compare_creates);
-    for (size_t i = 0; i < openmp->waits.count && code == 0; i++)
-        code = wait_link(merge, openmp, &openmp->waits.items[i], openmp->waits.items[i].task, 0);
+    if (openmp->waits.count)
+        qsort(items, openmp->waits.count, sizeof *items, compare_waits);
+    uint64_t task = 0;
+    int64_t through_ns = INT64_MIN; /* the task's last taskwait: all children made before it have ended */
+    for (size_t i = 0; i < openmp->waits.count && code == 0; i++) {
+        if (items[i].task != task)
+            through_ns = INT64_MIN;
+        task = items[i].task;
+        struct search search = {.wait = &items[i], .from_ns = items[i].group ? items[i].begin_ns : through_ns, .budget = openmp->creates.count};
+        code = wait_link(merge, openmp, &search, task);
+        if (!items[i].group)
+            through_ns = items[i].begin_ns;
+    }
     return code;
 }
 

@@ -100,6 +100,7 @@ int merge_maps_note(struct merge_maps *maps, const struct wire_mapping *record)
 /* A line of /proc/PID/maps. */
 static int note_line(struct merge_maps *maps, const struct merge_stream *stream, uint64_t time, const char *line)
 {
+    static const char deleted[] = " (deleted)";
     uint64_t start, end, offset, inode;
     unsigned device_major, device_minor;
     int path_at = 0;
@@ -119,7 +120,12 @@ static int note_line(struct merge_maps *maps, const struct merge_stream *stream,
     mapping->device = makedev(device_major, device_minor);
     mapping->inode = inode;
     mapping->path = strdup(path_at ? line + path_at : "");
-    return mapping->path ? 0 : -ENOMEM;
+    if (!mapping->path)
+        return -ENOMEM;
+    size_t length = strlen(mapping->path), ending = strlen(deleted);
+    if (length > ending && strcmp(mapping->path + length - ending, deleted) == 0)
+        mapping->path[length - ending] = '\0'; /* device and inode tell whether another file has that name now */
+    return 0;
 }
 
 int merge_maps_note_target(struct merge_maps *maps, const struct merge_stream *stream, const struct wire_target_maps *record)

@@ -200,7 +200,7 @@ static void maps_read(struct code *table)
     }
     if (fd >= 0)
         sys_close((int)fd);
-    table->listed_at = rt_clock();
+    rt_store(&table->listed_at, rt_clock());
 }
 
 /* Who finds it busy leaves word, and whoever is at it lists once more: what was mapped meanwhile must not be missed. */
@@ -228,7 +228,7 @@ void rt_code_list(void)
 uint64_t rt_code_listed_at(void)
 {
     struct code *table = rt_load(&code);
-    return table ? table->listed_at : 0;
+    return table ? rt_load(&table->listed_at) : 0;
 }
 
 /* A page that is in no mapping even after a look (code that came and went) is noted as such: no look for each of its calls. */

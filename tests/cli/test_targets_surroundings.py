@@ -185,7 +185,8 @@ def test_nothing_is_left_behind(runner, apps):
 @pytest.mark.parametrize("trace", ["with spaces.hpt", "co:lon.hpt", "üñï©ode.hpt", "%s%n.hpt", "-dash.hpt"])
 def test_odd_names_of_the_output(runner, apps, trace):
     path = runner.directory / trace
-    profiled = runner.profiled([apps / "target", "burn", "20", "exit", "3"], trace=path)
+    profiled = runner.profiled([apps / "target", "burn", "20", "exit", "3"], trace=str(path).replace("%", "%%"))
+    profiled.trace = path
     assert profiled.status == 3 and path.exists(), profiled.stderr.decode()
     profiled.summary()
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define BATCHES 2000
+#define BATCHES 500
 #define TRIPS 100
 #define CALLS 100000
 

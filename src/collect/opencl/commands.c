@@ -246,8 +246,10 @@ cl_int ocl_enqueue_end(struct ocl_enqueue *enqueue, cl_int result, cl_bool block
         return result;
     }
     int saved_errno = errno;
-    if (enqueue->command && enqueue->command->begin_raw)
+    if (enqueue->command && enqueue->command->begin_raw) {
         enqueue->command->enqueued_raw = ocl_raw_ns();
+        enqueue->command->enqueued = rt_now();
+    }
     api_fields(enqueue, result, blocking);
     ocl_end(&enqueue->api);
     if (enqueue->command && result == OCL_SUCCESS && (enqueue->program ? *enqueue->program : enqueue->own))

@@ -82,6 +82,7 @@ void ocl_step_back(struct ocl_outer left);
 #define OCL_COMMAND_FIELDS 20
 
 enum ocl_clock_mode { OCL_CLOCK_OPEN, OCL_CLOCK_HOST, OCL_CLOCK_TIMER, OCL_CLOCK_BOUNDS };
+enum ocl_queued { OCL_QUEUED_UNKNOWN, OCL_QUEUED_SAME, OCL_QUEUED_ODD }; /* whether queued times are of the device's clock */
 struct ocl_bound {
     int64_t distance; /* device's ns minus our raw ns */
     uint64_t time, device_time;
@@ -102,6 +103,8 @@ struct ocl_clock {
     uint64_t next_ns;     /* raw: when to write the next record */
     uint64_t pair_raw, pair_device; /* OCL_CLOCK_TIMER: the last pair */
     struct ocl_bound after, before;
+    struct ocl_bound queued_after, queued_before;
+    uint32_t queued;      /* enum ocl_queued */
 };
 
 struct ocl_device {
@@ -157,7 +160,7 @@ struct ocl_command {
     cl_event event;               /* ours to release */
     uint64_t id, launch;
     uint64_t begin, begin_raw;    /* of the enqueue: process' clock, CLOCK_MONOTONIC_RAW (0 = not read) */
-    uint64_t enqueued_raw;        /* when the runtime had it; read if begin_raw was */
+    uint64_t enqueued, enqueued_raw; /* when the runtime had it; read if begin_raw was */
     uint32_t name, present;
     uint8_t span_kind, payload_kind, queued_field, submitted_field; /* 255 = none */
     uint64_t fields[OCL_COMMAND_FIELDS]; /* by position */

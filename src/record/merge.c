@@ -28,6 +28,7 @@ const struct merge_part *const merge_parts[MERGE_PARTS_MAXIMUM] = {
     &merge_part_devices,
     &merge_part_cuda,
     &merge_part_counters,
+    &merge_part_nccl,
     &merge_part_mpi,
     &merge_part_gomp,
     &merge_part_openmp,

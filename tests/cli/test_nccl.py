@@ -56,5 +56,12 @@ def test_kernels_times_are_placed_within_their_operations(trace, query):
     assert len(inside) >= RANKS * COLLECTIVES
 
 
+def test_ranks_of_one_collective_are_a_group(trace, query):
+    rows = query(trace, "select g.sequence as sequence, count(*) as n, count(distinct m.rank) as ranks from groups g join members m on m.\"group\" = g.id "
+                 "where g.kind = 'collective' group by g.id")
+    assert sorted(row["sequence"] for row in rows) == list(range(COLLECTIVES))
+    assert {(row["n"], row["ranks"]) for row in rows} == {(RANKS, RANKS)}
+
+
 def test_nothing_is_lost(trace, query):
     assert query(trace, "select * from ledger where lost > 0") == []

@@ -241,6 +241,8 @@ static void collective_fields(struct lane_record *record, const struct event *ev
         field(record, FIELD_COLLECTIVE_protocol, event->protocol);
     if (event->channels)
         field(record, FIELD_COLLECTIVE_channels, event->channels);
+    if (event->rank >= 0)
+        field(record, FIELD_COLLECTIVE_rank, (uint64_t)event->rank);
 }
 
 static void message_fields(struct lane_record *record, const struct event *event, bool sends)

@@ -69,10 +69,12 @@ static bool strip(char *name)
 {
     static const char *const marks[] = {"._omp_fn", "._omp_cpyfn", ".omp_outlined", ".omp_task_entry", ".omp_", "..omp_par", ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv."};
     static const char offload[] = "__omp_offloading_";
-    if (strncmp(name, offload, sizeof offload - 1) == 0) { /* __omp_offloading_<device>_<file>_<function>_l<line> */
+    if (strncmp(name, offload, sizeof offload - 1) == 0) { /* __omp_offloading_<device>_<file>_<function>_l<line>, more may follow */
         char *at = strchr(name + sizeof offload - 1, '_');
         at = at ? strchr(at + 1, '_') : NULL;
-        char *line = strrchr(name, '_');
+        char *line = NULL;
+        for (char *next = at; next && (next = strstr(next, "_l")); next++)
+            line = next[2] >= '0' && next[2] <= '9' ? next : line;
         if (!at || !line || line <= at)
             return false;
         *line = 0;

@@ -364,15 +364,17 @@ int scenario_order(void)
     set_arguments(kernel, buffer, 1);
     MUST(clReleaseProgram(program));
     for (int i = 0; i < 200; i++) {
+        cl_event events[2] = {0, 0};
         cl_command_queue queue = make_queue(i % 2 ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
         MUST(clRetainCommandQueue(queue));
-        MUST(clEnqueueNDRangeKernel(queue, kernel, 1, 0, &items, &group, 0, 0, 0));
+        MUST(clEnqueueNDRangeKernel(queue, kernel, 1, 0, &items, &group, 0, 0, i % 2 ? &events[1] : 0));
         MUST(clReleaseCommandQueue(queue));
-        cl_event event;
-        MUST(clEnqueueNDRangeKernel(queue, kernel, 1, 0, &items, &group, 0, 0, &event));
+        MUST(clEnqueueNDRangeKernel(queue, kernel, 1, 0, &items, &group, 0, 0, &events[0]));
         MUST(clReleaseCommandQueue(queue)); /* both may still run */
-        MUST(clWaitForEvents(1, &event));
-        MUST(clReleaseEvent(event));
+        MUST(clWaitForEvents(i % 2 ? 2 : 1, events));
+        MUST(clReleaseEvent(events[0]));
+        if (events[1])
+            MUST(clReleaseEvent(events[1]));
     }
     MUST(clReleaseMemObject(buffer));
     MUST(clReleaseKernel(kernel));

@@ -260,28 +260,42 @@ cl_int ocl_enqueue_end(struct ocl_enqueue *enqueue, cl_int result, cl_bool block
     return result;
 }
 
-/* Its times if it is through: 1 = yes, 0 = not yet, -1 = it will have none. */
-static int times_of(const struct ocl_command *command, uint64_t times[4])
+static bool time_of(const struct ocl_command *command, cl_uint which, uint64_t *ret_time)
 {
-    const struct ocl_api *api = ocl_direct();
+    return ocl_direct()->clGetEventProfilingInfo(command->event, OCL_PROFILING_COMMAND_QUEUED + which, sizeof *ret_time,
+                                                 ret_time, 0) == OCL_SUCCESS;
+}
+
+/* The end is there only when a command is through: that saves asking for its status. 1 = it is, 0 = not yet, -1 = it
+ * will have none. */
+static int end_of(const struct ocl_command *command, uint64_t *ret_end)
+{
     cl_int status = 1;
-    if (api->clGetEventInfo(command->event, OCL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, 0) !=
+    bool timed = !(command->queue->flags & OCL_IS_UNTIMED);
+    if (timed && time_of(command, 3, ret_end) && *ret_end)
+        return 1;
+    if (ocl_direct()->clGetEventInfo(command->event, OCL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, 0) !=
         OCL_SUCCESS)
         return -1;
     if (status > OCL_COMPLETE)
         return 0;
-    if (status < 0) {
+    if (status < 0)
         ocl_add(&ocl_failed, 1ull);
-        return -1;
-    }
-    for (cl_uint i = 0; i < 4; i++)
-        if (command->queue->flags & OCL_IS_UNTIMED ||
-            api->clGetEventProfilingInfo(command->event, OCL_PROFILING_COMMAND_QUEUED + i, sizeof times[i], &times[i],
-                                         0) != OCL_SUCCESS) {
-            ocl_add(&ocl_untimed, 1ull);
-            return -1;
-        }
-    if (times[3] >= times[2] && times[2])
+    else if (timed && time_of(command, 3, ret_end) && *ret_end) /* it ended between the two questions */
+        return 1;
+    else
+        ocl_add(&ocl_untimed, 1ull);
+    return -1;
+}
+
+/* Its times if it is through: 1 = yes, 0 = not yet, -1 = it will have none. */
+static int times_of(const struct ocl_command *command, uint64_t times[4])
+{
+    int state = end_of(command, &times[3]);
+    if (state <= 0)
+        return state;
+    if (time_of(command, 0, &times[0]) && time_of(command, 1, &times[1]) && time_of(command, 2, &times[2]) &&
+        times[2] && times[3] >= times[2])
         return 1;
     ocl_add(&ocl_untimed, 1ull);
     return -1;

@@ -89,8 +89,9 @@ def links_and_groups(profiled):
     return [list(row.values()) for row in links], [list(row.values()) for row in groups]
 
 
-cases = pytest.mark.parametrize("family, form, ranks", [(family, form, ranks) for family in FAMILIES for ranks in (2, 4) for form in FORMS
-                                                        if ranks == 2 or form in ("mpif", "f08")])
+# Four ranks that wait without giving way are slow where there are fewer processors: MPICH's only once.
+cases = pytest.mark.parametrize("family, form, ranks", [(family, form, 2) for family in FAMILIES for form in FORMS] + [
+    ("openmpi", "mpif", 4), ("openmpi", "f08", 4), ("mpich", "f08", 4)])
 # Functions of wrappers.def that no program here calls.
 UNCALLED = {
     "MPI_Abort": "it ends the program",
@@ -136,7 +137,7 @@ def test_the_programs_call_every_wrapped_function(runs, family):
     assert wrapped() - called == UNCALLED.keys() | CHILDRENS
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["mpif", "f08"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_programs_may_spawn_others_and_call_each_other(runs, family, form):
     bare = runs("bare", "c", family, 2, "children", may_fail=True)

@@ -28,6 +28,7 @@ int trace_builder_create(const struct builder_options *options, struct trace_bui
     pthread_mutex_init(&builder->place_lock, NULL);
     map_init(&builder->frame_map);
     map_init(&builder->stack_map);
+    map_init(&builder->metadata_map);
     if (options)
         builder->memory_limit_bytes = options->memory_limit_bytes;
     if (options && options->spill_directory)
@@ -73,6 +74,7 @@ void trace_builder_destroy(struct trace_builder *builder)
     }
     map_finish(&builder->frame_map);
     map_finish(&builder->stack_map);
+    map_finish(&builder->metadata_map);
     shared_strings_unref(builder->shared_strings);
     string_table_destroy(builder->strings);
     body_builder_finish(&builder->body);
@@ -226,18 +228,22 @@ int trace_builder_add_ledger(struct trace_builder *builder, const char *source, 
     return add_row(builder, TABLE_LEDGER, &entry, &index);
 }
 
+/* The value first: it may be a text of our own table, which moves when the key is put there. */
 int trace_builder_set_metadata(struct trace_builder *builder, const char *key, const char *value)
 {
-    struct metadata_entry entry = {trace_builder_string(builder, key), trace_builder_string(builder, value)};
-    for (uint32_t i = 0; i < builder->tables[TABLE_METADATA].count; i++) {
-        struct metadata_entry *known = builder_row(builder, TABLE_METADATA, i);
-        if (string_is(known->key, entry.key)) {
-            known->value = entry.value;
-            return builder->failure;
-        }
-    }
+    struct metadata_entry entry = {.value = trace_builder_string(builder, value)};
+    uint64_t place;
     uint32_t index;
-    return add_row(builder, TABLE_METADATA, &entry, &index);
+    entry.key = trace_builder_string(builder, key);
+    if (map_get(&builder->metadata_map, entry.key.index, &place)) {
+        struct metadata_entry *known = builder_row(builder, TABLE_METADATA, (uint32_t)place);
+        known->value = entry.value;
+        return builder->failure;
+    }
+    int result = add_row(builder, TABLE_METADATA, &entry, &index);
+    if (result == 0 && map_set(&builder->metadata_map, entry.key.index, index) < 0)
+        return builder_fail(builder, -ENOMEM, "trace builder: out of memory for metadata");
+    return result;
 }
 
 int builder_check_tables(struct trace_builder *builder)

@@ -324,6 +324,11 @@ static void test_samples_counters_instants_groups(void **state)
     assert_int_equal(trace_builder_add_ledger(builder, "samples", 10, 8, 2, "ring full"), 0);
     assert_int_equal(trace_builder_set_metadata(builder, "command", "a"), 0);
     assert_int_equal(trace_builder_set_metadata(builder, "command", "b"), 0);
+    char key[64];
+    for (int i = 0; i < 500; i++) { /* a value of the builder's own, which moves as the keys come */
+        snprintf(key, sizeof(key), "a key that needs room of its own, number %d", i);
+        assert_int_equal(trace_builder_set_metadata(builder, key, string_table_text(trace_builder_strings(builder), group.name)), 0);
+    }
     struct trace *trace = fixture_finish(builder);
 
     const struct sample_aggregate *rows;
@@ -358,6 +363,7 @@ static void test_samples_counters_instants_groups(void **state)
     assert_int_equal(ledger[0].seen, 20);
     assert_int_equal(ledger[0].lost, 3);
     assert_string_equal(trace_metadata(trace, "command"), "b");
+    assert_string_equal(trace_metadata(trace, key), "allreduce");
     assert_null(trace_metadata(trace, "nothing"));
     int64_t begin_ns, end_ns;
     trace_time_range(trace, &begin_ns, &end_ns);

@@ -16,6 +16,9 @@
 #include <string.h>
 
 #define NOBODY UINT32_MAX
+/* Each of N readers before each of M tasks of an inoutset is N x M dependences: no more of them than a program's few such sets need. */
+#define TOLD_ANYWAY (1u << 20)
+#define TOLD_EACH 64u
 
 /* A list of tasks: `next` leads to the one before. */
 struct task_node {
@@ -36,7 +39,7 @@ struct gomp {
     struct place *place_list;
     struct task_node *nodes;
     size_t place_count, place_capacity, node_count, node_capacity;
-    uint64_t regions, open_parts;
+    uint64_t regions, told, untold; /* told: dependences */
     string_id hook, parallel, teams, implicit_task, barrier;
 };
 
@@ -223,10 +226,13 @@ static int tell_dependence(struct merge *merge, const struct merge_stream *strea
 
 static int tell_list(struct merge *merge, const struct merge_stream *stream, const struct wire_gomp_depend *record, uint32_t head)
 {
-    const struct gomp *gomp = gomp_of(merge);
+    struct gomp *gomp = gomp_of(merge);
+    uint64_t most = TOLD_ANYWAY + TOLD_EACH * (uint64_t)gomp->node_count;
+    uint32_t at = head;
     int code = 0;
-    for (uint32_t at = head; at != NOBODY && code == 0; at = gomp->nodes[at].next)
+    for (; at != NOBODY && code == 0 && gomp->told < most; at = gomp->nodes[at].next, gomp->told++)
         code = tell_dependence(merge, stream, record->time, gomp->nodes[at].task, record->task);
+    gomp->untold += at != NOBODY && code == 0;
     return code;
 }
 
@@ -293,8 +299,11 @@ static int gomp_finish(struct merge *merge, void *state, struct error *err)
 {
     (void)err;
     const struct gomp *gomp = state;
-    if (!gomp->regions)
-        return 0;
+    int code = 0;
+    if (gomp->untold)
+        code = trace_builder_add_ledger(merge->builder, "openmp dependences", gomp->untold, 0, gomp->untold, "too many in one inoutset: tasks with some of them only");
+    if (code || !gomp->regions)
+        return code;
     return trace_builder_add_ledger(merge->builder, "openmp", 0, 0, 0,
                                     "not observable in GCC's libgomp: loops that GCC shares out itself (static schedule), masked, atomic, the end of single nowait");
 }

@@ -33,7 +33,7 @@ static void add_ranks(struct text *out, const int32_t *ranks, uint32_t count)
 {
     for (uint32_t i = 0; i < count;) {
         uint32_t end = i + 1;
-        while (end < count && ranks[end] == ranks[end - 1] + 1)
+        while (end < count && ranks[end] == (int64_t)ranks[end - 1] + 1)
             end++;
         text_addf(out, i ? ",%d" : "%d", ranks[i]);
         if (end - i > 1)

@@ -125,7 +125,7 @@ static void end_with_region(struct merge *merge, const struct openmp *openmp, st
     int64_t end_ns = merge_time(merge, span->stream, end);
     if (span->span->end_ns <= end_ns || span->span->begin_ns > end_ns)
         return;
-    uint64_t late = (uint64_t)(span->span->end_ns - end_ns);
+    uint64_t late = (uint64_t)span->span->end_ns - (uint64_t)end_ns;
     span->span->end_ns = end_ns;
     if (payload->kind == PAYLOAD_BARRIER && has(payload, FIELD_BARRIER_wait_ns))
         payload->fields[FIELD_BARRIER_wait_ns].u64 -= late < payload->fields[FIELD_BARRIER_wait_ns].u64 ? late : payload->fields[FIELD_BARRIER_wait_ns].u64;
@@ -183,6 +183,13 @@ static int note_task(struct openmp *openmp, const struct merge_span *span, span_
     return 0;
 }
 
+/* A length in a record may be anything. */
+static int64_t later(int64_t time_ns, uint64_t length_ns)
+{
+    int64_t sum;
+    return length_ns > INT64_MAX || __builtin_add_overflow(time_ns, (int64_t)length_ns, &sum) ? INT64_MAX : sum;
+}
+
 static int note_lock(struct openmp *openmp, const struct merge_span *span, span_id handle)
 {
     const struct payload *payload = span->payload;
@@ -191,9 +198,9 @@ static int note_lock(struct openmp *openmp, const struct merge_span *span, span_
     struct openmp_lock *lock = LIST_ADD(&openmp->locks);
     if (!lock)
         return -ENOMEM;
-    int64_t had = span->span->begin_ns + (int64_t)payload->fields[FIELD_LOCK_wait_ns].u64;
+    int64_t had = later(span->span->begin_ns, payload->fields[FIELD_LOCK_wait_ns].u64);
     *lock = (struct openmp_lock){openmp_key(span->stream, payload->fields[FIELD_LOCK_lock].u64), span->span->begin_ns, had,
-                                 has(payload, FIELD_LOCK_held_ns) ? had + (int64_t)payload->fields[FIELD_LOCK_held_ns].u64 : INT64_MIN, handle};
+                                 has(payload, FIELD_LOCK_held_ns) ? later(had, payload->fields[FIELD_LOCK_held_ns].u64) : INT64_MIN, handle};
     return 0;
 }
 
@@ -257,6 +264,8 @@ static int openmp_finish(struct merge *merge, void *state, struct error *err)
                                         "events of which the runtime reported only the begin or the end");
     if (code == 0 && openmp->too_deep)
         code = trace_builder_add_ledger(merge->builder, "openmp", openmp->too_deep, 0, openmp->too_deep, "constructs nested too deep");
+    if (code == 0 && openmp->waits_unlinked)
+        code = trace_builder_add_ledger(merge->builder, "openmp waits", openmp->waits_unlinked, 0, openmp->waits_unlinked, "too many look at the same tasks: their links are not complete");
     if (code == 0 && openmp->unmatched)
         code = trace_builder_add_ledger(merge->builder, "openmp links", openmp->unmatched, 0, openmp->unmatched, "an end of them was not recorded");
     if (code == 0 && openmp->not_run)

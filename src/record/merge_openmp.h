@@ -58,7 +58,7 @@ struct openmp {
     OPENMP_LIST(struct openmp_lock, locks);
     OPENMP_LIST(struct openmp_pair, depends);
     struct openmp_names *names;
-    uint64_t unpaired, too_deep, absent, unmatched, not_run;
+    uint64_t unpaired, too_deep, absent, unmatched, not_run, waits_unlinked;
     string_id complete;        /* the text */
 };
 

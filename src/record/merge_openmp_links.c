@@ -179,7 +179,7 @@ struct search {
     size_t budget;
     unsigned generation;
 };
-enum { GENERATIONS = 256 };
+enum { GENERATIONS = 256, LOOKS = 64 /* at a task by all waits together, on average: as deep as groups are nested */ };
 
 /* A wait ends after the tasks that ended in it: the waiting task's children, in a group those that were made in it, and theirs. */
 static int wait_link(struct merge *merge, const struct openmp *openmp, struct search *search, uint64_t parent)
@@ -220,13 +220,17 @@ static int waits_link(struct merge *merge, struct openmp *openmp)
     if (openmp->waits.count)
         qsort(items, openmp->waits.count, sizeof *items, compare_waits);
     uint64_t task = 0;
+    size_t left = openmp->creates.count * LOOKS + ((size_t)1 << 16);
     int64_t through_ns = INT64_MIN; /* the task's last taskwait: all children made before it have ended */
     for (size_t i = 0; i < openmp->waits.count && code == 0; i++) {
         if (items[i].task != task)
             through_ns = INT64_MIN;
         task = items[i].task;
-        struct search search = {.wait = &items[i], .from_ns = items[i].group ? items[i].begin_ns : through_ns, .budget = openmp->creates.count};
+        struct search search = {.wait = &items[i], .from_ns = items[i].group ? items[i].begin_ns : through_ns};
+        size_t budget = search.budget = left < openmp->creates.count ? left : openmp->creates.count;
         code = wait_link(merge, openmp, &search, task);
+        left -= budget - search.budget;
+        openmp->waits_unlinked += !left && openmp->creates.count;
         if (!items[i].group)
             through_ns = items[i].begin_ns;
     }

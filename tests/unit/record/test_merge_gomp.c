@@ -9,7 +9,7 @@ static const char *const texts[] = {"gomp", "complete", NULL};
 enum { COLLECTOR, COMPLETE };
 
 struct records {
-    uint64_t words[4096];
+    uint64_t words[6000];
     size_t bytes;
     uint32_t ids[2];
     uint64_t now;
@@ -210,6 +210,26 @@ static void test_a_count_beyond_the_record_is_not_followed(void **state)
     trace_unref(trace);
 }
 
+/* One address, named so often by two records that the dependences between them are some millions. */
+static void test_dependences_of_few_bytes_do_not_fill_the_memory(void **state)
+{
+    enum { USES = 2500 };
+    struct records records;
+    begin(*state, &records);
+    for (uint64_t task = 1; task <= 2; task++) {
+        struct {
+            struct wire_gomp_depend depend;
+            uint64_t addresses[USES];
+            uint8_t kinds[(USES + 7) / 8 * 8];
+        } record = {.depend = {.header = {WIRE_GOMP_DEPEND, sizeof record / 8, USES}, .task = task, .parent = 7}};
+        memset(record.kinds, task == 1 ? IN : SET, sizeof record.kinds);
+        append(&records, &record);
+    }
+    struct trace *trace = finish(*state, &records);
+    assert_true(fixture_lost(trace, "too many in one inoutset: tasks with some of them only") > 1000);
+    trace_unref(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +239,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_readers_wait_for_the_writer_and_the_next_writer_for_them, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_members_of_an_inoutset_wait_for_the_same_and_not_for_each_other, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_a_count_beyond_the_record_is_not_followed, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_dependences_of_few_bytes_do_not_fill_the_memory, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

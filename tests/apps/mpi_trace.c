@@ -5,6 +5,7 @@
  *   requests   everybody sends to everybody without blocking, receives are from anybody; one receive is cancelled
  *   groups     collectives on MPI_COMM_WORLD, on halves of it and on a duplicate
  *   windows    puts between fences, and under a lock with a flush
+ *   nobody     rank 1 receives from MPI_PROC_NULL before it receives what rank 0 sends
  *   many N     N messages from rank 0 to 1, none waits for an answer
  *   kill       rank 1 gets SIGKILL after 5 rounds of the ring
  *   abort      rank 1 calls MPI_Abort after 5 rounds
@@ -85,6 +86,20 @@ static void many(int count)
     }
 }
 
+static void receive_from_nobody(void)
+{
+    int none = 0, token = 0;
+    MPI_Request request;
+    MPI_Status status = {0};
+    if (rank == 0)
+        MPI_Send(&token, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    if (rank != 1)
+        return;
+    MPI_Irecv(&none, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, &status);
+    MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &status);
+}
+
 static void die(const char *how)
 {
     ring(5);
@@ -112,6 +127,8 @@ int main(int argc, char **argv)
         groups();
     else if (strcmp(what, "windows") == 0)
         windows();
+    else if (strcmp(what, "nobody") == 0)
+        receive_from_nobody();
     else if (strcmp(what, "many") == 0)
         many(atoi(argv[2]));
     else

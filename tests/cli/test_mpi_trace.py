@@ -73,6 +73,12 @@ def test_messages_of_a_ring(mpi):
     assert late == 0, "nothing is received before it is sent"
 
 
+def test_a_receive_from_nobody_takes_no_message(mpi):
+    trace = mpi.trace("nobody", ranks=2)
+    assert trace.links("message") == {("MPI_Send", "0", "MPI_Recv", "1", "certain"): 1}
+    assert trace.rows("SELECT json_extract(args, '$.receive_from'), json_extract(args, '$.receive_bytes') FROM spans WHERE name = 'MPI_Irecv'") == [("-1", "0")]
+
+
 def test_ranks_and_communicators_have_names(mpi):
     trace = mpi.trace("groups")
     assert trace.rows("SELECT DISTINCT t.name, t.rank FROM tracks t JOIN spans s ON s.track = t.id WHERE s.category = 'mpi'") == [

@@ -63,7 +63,7 @@ void mpi_receive_posted(struct mpi_call *call, unsigned number, uint64_t order, 
     if (MPI_LIKELY(result == MPI_SUCCESS)) {
         span.record->correlation = rt_correlation();
         mpi_request_put(&(struct mpi_request){.handle = MPI_HANDLE(*posted), .address = posted, .correlation = span.record->correlation,
-                                              .kind = MPI_REQUEST_RECEIVE, .comm = comm});
+                                              .kind = MPI_REQUEST_RECEIVE, .peer = mpi_peer(comm, source), .comm = comm});
     }
     message_end(call, &span);
 }

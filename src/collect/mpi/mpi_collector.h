@@ -292,7 +292,7 @@ struct mpi_request {
     uint8_t kind;                            /* enum mpi_request_kind */
     bool persistent, cancelled;
     uint8_t mode, any;
-    int32_t peer, tag;                       /* of a persistent one, and of a message: as they will be recorded */
+    int32_t peer, tag;                       /* of a persistent one, and of a message: as they will be recorded; MPI_RANK_NONE of any receive from nobody */
     uint64_t order;                          /* of a message: its probe's */
     struct mpi_data data;
     MPI_Comm newcomm;                        /* of MPI_Comm_idup */

@@ -155,6 +155,8 @@ void mpi_request_over(const struct mpi_request *request, uint64_t wait, const MP
         mpi_comm_idup_over(request);
     if (request->cancelled && status && mpi_status_cancelled(status)) {
         record.header.value |= WIRE_MPI_CANCELLED;
+    } else if (request->kind == MPI_REQUEST_RECEIVE && request->peer == MPI_RANK_NONE) {
+        record.header.value |= WIRE_MPI_STATUS; /* as initialised: MPICH 4.0 leaves the status as it was */
     } else if (request->kind == MPI_REQUEST_RECEIVE && status) {
         record.source = mpi_peer(request->comm, status->MPI_SOURCE);
         record.tag = status->MPI_TAG;

@@ -109,7 +109,8 @@ static uint64_t value_of(const struct payload *payload, unsigned field)
     return has(payload, field) ? payload->fields[field].u64 : 0;
 }
 
-static void add_message(struct summary_mpi_rank *rank, struct summary_mpi_comm *comm, const struct payload *payload)
+/* What a probe has seen has not been received by it. */
+static void add_message(struct summary_mpi_rank *rank, struct summary_mpi_comm *comm, enum span_kind kind, const struct payload *payload)
 {
     if (has(payload, FIELD_MESSAGE_send_bytes) && !(has(payload, FIELD_MESSAGE_send_to) && payload->fields[FIELD_MESSAGE_send_to].i64 == -1)) {
         rank->messages_sent++;
@@ -117,14 +118,15 @@ static void add_message(struct summary_mpi_rank *rank, struct summary_mpi_comm *
         comm->messages++;
         comm->bytes += value_of(payload, FIELD_MESSAGE_send_bytes);
     }
-    if (has(payload, FIELD_MESSAGE_receive_bytes) && !(has(payload, FIELD_MESSAGE_receive_from) && payload->fields[FIELD_MESSAGE_receive_from].i64 == -1)) {
+    if (kind != SPAN_KIND_PROBE && has(payload, FIELD_MESSAGE_receive_bytes) &&
+        !(has(payload, FIELD_MESSAGE_receive_from) && payload->fields[FIELD_MESSAGE_receive_from].i64 == -1)) {
         rank->messages_received++;
         rank->bytes_received += value_of(payload, FIELD_MESSAGE_receive_bytes);
     }
 }
 
 /* On which communicator, and what was moved. */
-static int add_payload(struct mpi_build *mpi, struct summary_mpi_rank *rank, const struct payload *payload, int64_t length_ns)
+static int add_payload(struct mpi_build *mpi, struct summary_mpi_rank *rank, enum span_kind kind, const struct payload *payload, int64_t length_ns)
 {
     bool message = payload->kind == PAYLOAD_MESSAGE, collective = payload->kind == PAYLOAD_COLLECTIVE;
     unsigned field = message ? FIELD_MESSAGE_comm : FIELD_COLLECTIVE_comm;
@@ -136,7 +138,7 @@ static int add_payload(struct mpi_build *mpi, struct summary_mpi_rank *rank, con
     comm->calls++;
     add_time(&comm->time_ns, length_ns);
     if (message) {
-        add_message(rank, comm, payload);
+        add_message(rank, comm, kind, payload);
     } else {
         rank->collective_bytes_sent += value_of(payload, FIELD_COLLECTIVE_bytes_sent);
         rank->collective_bytes_received += value_of(payload, FIELD_COLLECTIVE_bytes_received);
@@ -159,10 +161,11 @@ static int add_block(struct mpi_build *mpi, const struct span_block *block, uint
             return -ENOMEM;
         int64_t end_ns = trace_span_end(build->trace, block->info.track, block->begin_ns[row], block->end_ns[row]);
         int64_t length_ns = time_between(block->begin_ns[row], end_ns);
-        add_time_of(rank, block->kind ? block->kind[row] : SPAN_KIND_UNKNOWN, length_ns);
+        enum span_kind kind = block->kind ? block->kind[row] : SPAN_KIND_UNKNOWN;
+        add_time_of(rank, kind, length_ns);
         result = span_payload(block, row, &payload);
         if (result == 0)
-            result = add_payload(mpi, rank, &payload, length_ns);
+            result = add_payload(mpi, rank, kind, &payload, length_ns);
     }
     return result;
 }

@@ -376,8 +376,8 @@ static void draw_threads(struct drawing *drawing)
     const struct summary *summary = drawing->summary;
     size_t shown = draw_limit(drawing, summary->thread_count, THREADS_SHOWN);
     double rest_ns = 0, whole = (double)summary->sampled_ns;
-    if (!summary->thread_count)
-        return;
+    if (!summary->thread_count || (!summary->cpu_known && !largest_thread_time(summary)))
+        return; /* names alone say nothing of times */
     draw_table_heading(drawing, "Threads", largest_thread_time(summary), "");
     CLEANUP(table_destroyp) struct table *table = draw_new_table(drawing, columns, 9);
     for (size_t i = 0; table && i < shown; i++) {
@@ -388,7 +388,10 @@ static void draw_threads(struct drawing *drawing)
         cell_optional(table, drawing, thread->blocked_ns);
         cell_optional(table, drawing, thread->preempted_ns);
         cell_optional(table, drawing, thread->life_ns);
-        draw_cell_count(table, thread->samples);
+        if (summary->cpu_known)
+            draw_cell_count(table, thread->samples);
+        else
+            table_cell(table, "");
         table_cell(table, *thread->name ? thread->name : "?");
         snprintf(id, sizeof id, "%d", thread->tid);
         table_cell(table, id);

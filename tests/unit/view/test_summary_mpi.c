@@ -80,6 +80,7 @@ static struct trace_builder *two_ranks(void)
     add_call(builder, first, SPAN_KIND_SEND, 300, 50, "other", PAYLOAD_MESSAGE, sent); /* not MPI's */
     add_call(builder, second, SPAN_KIND_RECV, 0, 30, "mpi", PAYLOAD_MESSAGE, received);
     add_call(builder, second, SPAN_KIND_RECV, 40, 1, "mpi", PAYLOAD_MESSAGE, open);
+    add_call(builder, second, SPAN_KIND_PROBE, 45, 1, "mpi", PAYLOAD_MESSAGE, received); /* the same message, once */
     add_call(builder, second, SPAN_KIND_TEST, 50, 2, "mpi", PAYLOAD_NONE, NULL);
     add_call(builder, second, SPAN_KIND_RMA, 60, 3, "mpi", PAYLOAD_NONE, NULL);
     trace_builder_set_metadata(builder, "mpi.world_size", "2");
@@ -108,7 +109,7 @@ static void test_ranks_and_communicators(void **state)
     assert_int_equal(first->collective_bytes_sent, 16);
     assert_int_equal(first->collective_bytes_received, 8);
     assert_int_equal(second->receive_ns, 31);
-    assert_int_equal(second->wait_ns, 2);
+    assert_int_equal(second->wait_ns, 3);
     assert_int_equal(second->other_ns, 3);
     assert_int_equal(second->messages_received, 1);
     assert_int_equal(second->bytes_received, 80);
@@ -117,9 +118,9 @@ static void test_ranks_and_communicators(void **state)
     assert_false(mpi->comms[0].size.known);
     assert_string_equal(mpi->comms[1].name, "a \\\"b\\\"");
     assert_int_equal(mpi->comms[1].size.value, 2);
-    assert_int_equal(mpi->comms[1].calls, 4);
+    assert_int_equal(mpi->comms[1].calls, 5);
     assert_int_equal(mpi->comms[1].messages, 1);
-    assert_int_equal(mpi->comms[1].time_ns, 51);
+    assert_int_equal(mpi->comms[1].time_ns, 52);
     summary_destroy(summary);
 }
 

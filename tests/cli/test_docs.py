@@ -81,3 +81,25 @@ def test_environment_and_exit_statuses_are_the_same_everywhere(hprofiler):
         assert name in text, f"docs/commands.md does not name {name}"
     for status in ("125", "126", "127", "128+N"):
         assert status in text and status in help_text
+
+
+KINDS = (ROOT / "src/wire/kinds.def").read_text()
+FIELDS_PAGE = ROOT / "docs/fields.md"
+
+
+@pytest.mark.parametrize("section, macros", [
+    ("Kinds of spans", ["SPAN_KIND"]), ("Kinds of tracks", ["TRACK_KIND"]), ("Links", ["LINK_KIND", "CONFIDENCE"]), ("Events of samples", ["SAMPLE_EVENT"])])
+def test_kinds_are_those_of_the_program(section, macros):
+    text = FIELDS_PAGE.read_text().split(f"## {section}\n")[1].split("\n## ")[0]
+    known = {name for macro in macros for name in re.findall(rf'^{macro}\(\w+, "([^"]+)"', KINDS, re.M)}
+    assert len(known) > 4
+    assert set(re.findall(r"`([a-z][a-z_-]*)`", text)) == known
+
+
+def test_payloads_have_the_fields_of_the_program():
+    names = dict(re.findall(r'^PAYLOAD\((\w+), "(\w+)"\)', KINDS, re.M))
+    fields = {name: set(re.findall(rf"^FIELD\({payload}, (\w+),", KINDS, re.M)) for payload, name in names.items()}
+    del fields["test"] # of a collector for tests, not installed
+    fields["json"] = {"args"}
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| ([^|]*) \|$", FIELDS_PAGE.read_text().split("## Payloads\n")[1], re.M)
+    assert {name: set(re.findall(r"`(\w+)`", text)) for name, _, text in rows} == fields

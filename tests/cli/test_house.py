@@ -101,6 +101,13 @@ def test_installed_program_finds_its_libraries_beside_it(prefix, tmp_path):
     assert run(prefix / "bin/hprofiler", "summary", tmp_path / "t.hpt").returncode == 0
 
 
+def test_every_library_of_the_build_is_installed(prefix):
+    build = pathlib.Path(os.environ.get("HPROFILER_BIN") or ROOT / "build/bin/hprofiler").absolute().parents[1]
+    built = {path.name for path in (build / "lib").glob("libhprofiler_*.so")} - {"libhprofiler_test.so"}
+    assert "libhprofiler_opencl.so" in built
+    assert {path.name for path in (prefix / "lib").glob("libhprofiler_*.so")} == built
+
+
 def test_links_of_installed_documents_lead_to_installed_files(prefix):
     documents = prefix / "share/doc/hprofiler"
     pages = sorted(documents.rglob("*.md"))

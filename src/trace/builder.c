@@ -29,6 +29,7 @@ int trace_builder_create(const struct builder_options *options, struct trace_bui
     map_init(&builder->frame_map);
     map_init(&builder->stack_map);
     map_init(&builder->metadata_map);
+    map_init(&builder->ledger_map);
     if (options)
         builder->memory_limit_bytes = options->memory_limit_bytes;
     if (options && options->spill_directory)
@@ -75,6 +76,7 @@ void trace_builder_destroy(struct trace_builder *builder)
     map_finish(&builder->frame_map);
     map_finish(&builder->stack_map);
     map_finish(&builder->metadata_map);
+    map_finish(&builder->ledger_map);
     shared_strings_unref(builder->shared_strings);
     string_table_destroy(builder->strings);
     body_builder_finish(&builder->body);
@@ -215,17 +217,19 @@ int trace_builder_add_ledger(struct trace_builder *builder, const char *source, 
 {
     struct ledger_entry entry = {.source = trace_builder_string(builder, source), .seen = seen, .recorded = recorded,
                                  .lost = lost, .reason = trace_builder_string(builder, reason)};
-    for (uint32_t i = 0; i < builder->tables[TABLE_LEDGER].count; i++) {
-        struct ledger_entry *known = builder_row(builder, TABLE_LEDGER, i);
-        if (string_is(known->source, entry.source) && string_is(known->reason, entry.reason)) {
-            known->seen += seen;
-            known->recorded += recorded;
-            known->lost += lost;
-            return builder->failure;
-        }
-    }
+    uint64_t key = (uint64_t)entry.source.index << 32 | entry.reason.index, place;
     uint32_t index;
-    return add_row(builder, TABLE_LEDGER, &entry, &index);
+    if (map_get(&builder->ledger_map, key, &place)) {
+        struct ledger_entry *known = builder_row(builder, TABLE_LEDGER, (uint32_t)place);
+        known->seen += seen;
+        known->recorded += recorded;
+        known->lost += lost;
+        return builder->failure;
+    }
+    int result = add_row(builder, TABLE_LEDGER, &entry, &index);
+    if (result == 0 && map_set(&builder->ledger_map, key, index) < 0)
+        return builder_fail(builder, -ENOMEM, "trace builder: out of memory for the ledger");
+    return result;
 }
 
 /* The value first: it may be a text of our own table, which moves when the key is put there. */

@@ -44,7 +44,7 @@ struct trace_builder {
     struct string_table *strings;
     struct shared_strings *shared_strings;
     struct growing_table tables[TABLE_COUNT];
-    struct map frame_map, stack_map, metadata_map;
+    struct map frame_map, stack_map, metadata_map, ledger_map;
     struct track_rows *tracks;
     size_t track_capacity;
     struct open_rows pairs[FAMILY_COUNT - TRACK_FAMILIES]; /* links, members */

@@ -6,7 +6,7 @@
  */
 #include "cuda.h"
 #include "../runtime/sys.h"
-#include "loader.h"
+#include "../loader.h"
 
 #include <pthread.h>
 #include <signal.h>

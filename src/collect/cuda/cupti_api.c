@@ -5,7 +5,7 @@
  */
 #include "cupti_api.h"
 
-#include "loader.h"
+#include "../loader.h"
 
 #include <link.h>
 #include <string.h>

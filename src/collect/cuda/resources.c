@@ -2,7 +2,7 @@
 /* Devices as contexts come up, and the code that modules bring. */
 #include "cuda.h"
 
-#include "loader.h"
+#include "../loader.h"
 
 #include <string.h>
 

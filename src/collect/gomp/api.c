@@ -5,24 +5,11 @@
  * bound the calling module: in the global scope behind us, then in what the module itself needs. Found once a module, by its
  * first call; afterwards a call compares its return address with the module that called last.
  */
+#include "../loader.h"
 #include "../ompt/ompt.h"
 #include "gomp.h"
 
-#include <dlfcn.h>
 #include <link.h>
-
-#if defined(__GLIBC__) && defined(__x86_64__)
-#define VERSION "GLIBC_2.2.5"
-#elif defined(__GLIBC__)
-#define VERSION "GLIBC_2.17"
-#endif
-#ifdef VERSION
-__asm__(".symver dlopen,dlopen@" VERSION);
-__asm__(".symver dlclose,dlclose@" VERSION);
-__asm__(".symver dlsym,dlsym@" VERSION);
-__asm__(".symver dladdr,dladdr@" VERSION);
-__asm__(".symver dlerror,dlerror@" VERSION);
-#endif
 
 extern int *__errno_location(void);
 

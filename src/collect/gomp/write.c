@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What all records of libgomp's wrappers need: names, code addresses, ids; and the spans that several wrappers write. */
+#include "../loader.h"
 #include "../ompt/ompt.h"
 #include "gomp.h"
 #include "wire/session.h"
 
-#include <dlfcn.h>
 #include <sys/mman.h>
-
-#if defined(__GLIBC__) && defined(__x86_64__)
-__asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
-#elif defined(__GLIBC__)
-__asm__(".symver dlsym,dlsym@GLIBC_2.17");
-#endif
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18

@@ -2,18 +2,12 @@
 /* Threads' lanes: made, ended, and what happens when events don't come in pairs. */
 #include "lane.h"
 
+#include "../loader.h"
 #include "../runtime/sys.h"
 #include "events.h"
 #include "ompt.h"
 
-#include <dlfcn.h>
 #include <linux/mman.h>
-
-#if defined(__GLIBC__) && defined(__x86_64__)
-__asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
-#elif defined(__GLIBC__) && defined(__aarch64__)
-__asm__(".symver dlsym,dlsym@GLIBC_2.17");
-#endif
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* How a runtime finds the tool, and what the tool asks of it. */
+#include "../loader.h"
 #include "events.h"
 #include "ompt.h"
-
-#include <dlfcn.h>
-
-#if defined(__GLIBC__) && defined(__x86_64__)
-__asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
-#elif defined(__GLIBC__) && defined(__aarch64__)
-__asm__(".symver dladdr,dladdr@GLIBC_2.17");
-#endif
 
 enum { RUNTIMES = 4 };
 struct tool tool;

@@ -4,18 +4,8 @@
  * stacks of unknown extent) is left to the platform's unwinder, which is found when the process starts: a wrapper must not
  * enter the loader. A stack's addresses are written once and then known by a number.
  */
+#include "../loader.h"
 #include "unwind.h"
-
-#include <dlfcn.h>
-#include <features.h>
-
-#if defined(__GLIBC__) && defined(__x86_64__)
-__asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
-__asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
-#elif defined(__GLIBC__)
-__asm__(".symver dlopen,dlopen@GLIBC_2.17");
-__asm__(".symver dlsym,dlsym@GLIBC_2.17");
-#endif
 
 #define OWN_FRAMES 8u /* more of them than lie between the unwinder and our caller */
 

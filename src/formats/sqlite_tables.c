@@ -221,26 +221,37 @@ static void bound_rows(struct query_cursor *cursor)
     }
 }
 
+/* Holds the block that the cursor stands on. A join asks for row after row of the same one: it is not read again. */
+static int hold_block(struct query_cursor *cursor, struct error *err)
+{
+    if (cursor->held && cursor->held_block == cursor->block)
+        return 0;
+    put_block(cursor);
+    int code = get_block(cursor, err);
+    if (code < 0)
+        return code;
+    cursor->held = true;
+    cursor->held_block = cursor->block;
+    return 0;
+}
+
 static int next_block(struct query_cursor *cursor)
 {
-    put_block(cursor);
     for (; cursor->block < cursor->block_end; cursor->block++) {
         struct block_info info = trace_block_info(cursor->trace, cursor->table->family, cursor->block);
         if (block_passed_over(cursor, &info))
             continue;
         struct error err = ERROR_INIT;
-        if (get_block(cursor, &err) < 0) {
+        if (hold_block(cursor, &err) < 0) {
             sqlite3_free(cursor->base.pVtab->zErrMsg);
             cursor->base.pVtab->zErrMsg = sqlite3_mprintf("%s", err.text);
             return SQLITE_CORRUPT;
         }
-        cursor->held = true;
-        cursor->block++;
         bound_rows(cursor);
-        if (cursor->row < cursor->row_end)
+        if (cursor->row < cursor->row_end) {
+            cursor->block++;
             return SQLITE_OK;
-        put_block(cursor);
-        cursor->block--;
+        }
     }
     cursor->ended = true;
     return SQLITE_OK;
@@ -277,7 +288,7 @@ static int vtab_next(sqlite3_vtab_cursor *base)
     return SQLITE_INTERNAL;
 }
 
-/* Values that are no integers are left to SQLite's own test, but that nothing equals NULL. */
+/* Values that are no integers are left to SQLite's own test, but NULL: nothing equals it, nor is less or more. */
 static void take_constraint(struct query_cursor *cursor, char letter, sqlite3_value *value)
 {
     if (sqlite3_value_type(value) != SQLITE_INTEGER)
@@ -308,13 +319,16 @@ static int vtab_filter(sqlite3_vtab_cursor *base, int number, const char *letter
 {
     struct query_cursor *cursor = (struct query_cursor *)base;
     uint32_t count;
-    put_block(cursor);
     cursor->track = cursor->id = -1;
     cursor->least_ns = INT64_MIN;
     cursor->most_ns = INT64_MAX;
-    for (int i = 0; i < argc; i++)
-        take_constraint(cursor, letters[i], argv[i]);
     cursor->ended = false;
+    for (int i = 0; i < argc; i++) {
+        take_constraint(cursor, letters[i], argv[i]);
+        cursor->ended |= sqlite3_value_type(argv[i]) == SQLITE_NULL;
+    }
+    if (cursor->ended) /* such as each span without a parent in a join by it */
+        return SQLITE_OK;
     switch (cursor->table->walk) {
     case WALK_ROWS:
         count = cursor->table->count(cursor->trace);

@@ -46,7 +46,8 @@ struct query_cursor {
     struct text *scratch;            /* of the query, for args */
     uint32_t row, row_end;           /* WALK_ROWS: of the table; WALK_BLOCKS: in the block */
     uint32_t block, block_end;
-    bool held;                       /* `data` is the block and must be put back */
+    bool held;                       /* `data` is block `held_block` and must be put back */
+    uint32_t held_block;
     union query_block data;
     uint32_t stack, stack_end;       /* WALK_FRAMES */
     stack_id at;                     /* the node whose frame is the row */

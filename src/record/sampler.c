@@ -38,7 +38,7 @@ struct sampler {
     struct sample_jobs *jobs;
     struct record_order order;
     bool window_opened, window_closed;
-    int64_t exit_ns; /* of the target, by its record */
+    int64_t exit_ns; /* of the target's last thread, by its record */
     pid_t target;
     int64_t mappings_lost_ns; /* records were lost at this time: mappings are to be read again; 0 = none */
     int64_t mappings_due_ns;  /* but not before this */
@@ -274,7 +274,7 @@ static void apply_record(struct sampler *sampler, enum perf_event_role role, con
         task_table_fork(sampler->tasks, record, time_ns);
         break;
     case PERF_RECORD_EXIT:
-        if ((pid_t)record->tid == sampler->target)
+        if ((pid_t)record->pid == sampler->target && time_ns > sampler->exit_ns) /* its last thread need not be its first */
             sampler->exit_ns = time_ns;
         task_table_exit(sampler->tasks, record, time_ns);
         break;

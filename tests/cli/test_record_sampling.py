@@ -73,6 +73,11 @@ int main(int argc, char **argv)
             usleep(100000);
             pthread_join(thread_id, NULL);
         }
+    } else if (!strcmp(argv[1], "outlived")) { /* the last thread is not the first */
+        static double rest = 0.1;
+        pthread_t thread_id;
+        pthread_create(&thread_id, NULL, thread, &rest);
+        pthread_exit(NULL);
     } else if (!strcmp(argv[1], "vanish")) { /* nobody finds the file afterwards */
         unlink(argv[0]);
         hot_loop(seconds);
@@ -140,6 +145,15 @@ def test_naps_are_blocked_spans(runner, program):
     assert len(naps) == 10
     kinds = {row["name"] for row in rows(profiled, "SELECT DISTINCT name FROM spans WHERE kind = 'blocked'")}
     assert kinds <= {"blocked", "preempted"}
+
+
+def test_a_process_lives_as_long_as_its_last_thread(runner, program):
+    profiled = runner.profiled([program, "outlived"])
+    assert profiled.status == 0
+    processes = rows(profiled, "SELECT start_ns, end_ns FROM processes")
+    assert len(processes) == 1 and processes[0]["end_ns"] - processes[0]["start_ns"] > 0.1e9
+    ends = rows(profiled, "SELECT max(end_ns) e FROM spans WHERE kind = 'blocked' UNION ALL SELECT max(time_ns) FROM samples")
+    assert ends[1]["e"] and all((row["e"] or 0) <= processes[0]["end_ns"] for row in ends)
 
 
 def test_page_faults_are_counted_and_sampled(runner, program):

@@ -142,9 +142,9 @@ def test_what_ranks_did_before_one_died_is_there(mpi, end):
 
 def test_a_flight_recorder_shifts_no_message(mpi):
     count = 60000
-    trace = mpi.trace("many", str(count), ranks=2, options=["--buffer-limit", "1M"])
+    trace = mpi.trace("many", str(count), ranks=2, options=["--buffer-limit", "6M"])
     kept = trace.number("SELECT count(*) FROM spans WHERE name = 'MPI_Recv'")
-    assert 0 < kept < count, "the limit must bite"
+    assert 0 < kept < count, "the limit must bite, and leave some of either rank"
     # The n-th send has the n-th number of its process, and so has the n-th receive.
     assert trace.number("SELECT count(*) FROM links l JOIN spans f ON f.id = l.from_span JOIN spans t ON t.id = l.to_span WHERE l.kind = 'message' "
                         "AND json_extract(f.args, '$.order') <> json_extract(t.args, '$.order')") == 0

@@ -67,7 +67,7 @@ const char *merge_directory(const struct merge *merge)
 uint64_t merge_duration(struct merge *merge, const struct merge_stream *stream, uint64_t duration)
 {
     uint64_t start = stream->process ? stream->process->map->start_time : 0;
-    int64_t length = merge_time(merge, stream, start + duration) - merge_time(merge, stream, start);
+    int64_t length = (int64_t)((uint64_t)merge_time(merge, stream, start + duration) - (uint64_t)merge_time(merge, stream, start));
     return length > 0 ? (uint64_t)length : 0;
 }
 

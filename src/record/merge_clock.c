@@ -64,6 +64,6 @@ int64_t clock_line_at(const struct clock_line *line, uint64_t ticks)
     bool later = ticks >= line->ticks;
     uint64_t distance = later ? ticks - line->ticks : line->ticks - ticks;
     unsigned __int128 half = (unsigned __int128)1 << (SHIFT - 1);
-    int64_t ns = (int64_t)(((unsigned __int128)distance * line->factor + half) >> SHIFT);
-    return later ? line->ns + ns : line->ns - ns;
+    uint64_t ns = (uint64_t)(((unsigned __int128)distance * line->factor + half) >> SHIFT), base = (uint64_t)line->ns;
+    return (int64_t)(later ? base + ns : base - ns); /* ticks may be anything */
 }

@@ -68,6 +68,12 @@ static bool find_place(struct merge *merge, process_id process, uint64_t address
     return map && address_map_find(map, address, ret_place);
 }
 
+/* The reverse of merge_time_raw. */
+static int64_t raw_time(const struct merge *merge, int64_t time_ns)
+{
+    return (int64_t)((uint64_t)time_ns - (uint64_t)merge_time_raw(merge, 0));
+}
+
 static int location_add(struct places *places, uint64_t key, const struct merge_location *location)
 {
     struct merge_location *grown =
@@ -98,7 +104,7 @@ int merge_locate(struct merge *merge, const struct merge_stream *stream, uint64_
     struct module_place place;
     if (!find_place(merge, process, address, time_ns, &place))
         return location_add(places, key, &nowhere);
-    int64_t raw_ns = time_ns - merge_time_raw(merge, 0);
+    int64_t raw_ns = raw_time(merge, time_ns);
     int code = merge_modules_name(merge_samples_modules(merge), place.module, place.address, raw_ns, ret_location);
     bool changes = module_kind_of(place.module) == MODULE_KIND_JIT || module_kind_of(place.module) == MODULE_KIND_ANONYMOUS;
     return code || changes ? code : location_add(places, key, ret_location);
@@ -149,7 +155,7 @@ static int resolve(struct merge *merge, struct call_stack *entry)
     const struct merge_stream stream = {.process = entry->process, .track = TRACK_NONE};
     size_t room = (wire_bytes(&record->header) - sizeof(*record)) / 8, count = record->count < room ? record->count : room;
     const uint64_t *addresses = (const uint64_t *)(record + 1);
-    int64_t time_ns = merge_time(merge, &stream, record->time), raw_ns = time_ns - merge_time_raw(merge, 0);
+    int64_t time_ns = merge_time(merge, &stream, record->time), raw_ns = raw_time(merge, time_ns);
     process_id process = merge_stream_process(merge, &stream);
     size_t first = tracing_frames(merge, process, addresses, count, time_ns);
     stack_id stack = STACK_NONE;

@@ -221,9 +221,10 @@ int64_t merge_time(struct merge *merge, const struct merge_stream *stream, uint6
     return merge_time_raw(merge, process->map->start_raw_ns);
 }
 
+/* Either may be anything: what is beyond all bounds is refused where it is put into the trace. */
 int64_t merge_time_raw(const struct merge *merge, int64_t raw_ns)
 {
-    return raw_ns - merge->session->start_raw_ns;
+    return (int64_t)((uint64_t)raw_ns - (uint64_t)merge->session->start_raw_ns);
 }
 
 static int log_record(struct merge *merge, struct merge_process *process, const struct wire_header *record)

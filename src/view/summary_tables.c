@@ -279,7 +279,7 @@ static void draw_spans(struct drawing *drawing)
         {"total", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"count", ALIGN_RIGHT, SHRINK_NEVER, 0},
         {"mean", ALIGN_RIGHT, SHRINK_DROP, 0},   {"min", ALIGN_RIGHT, SHRINK_DROP, 0},
         {"max", ALIGN_RIGHT, SHRINK_DROP, 0},    {"category", ALIGN_LEFT, SHRINK_END, 8},
-        {"name", ALIGN_LEFT, SHRINK_MIDDLE, 24},
+        {"name", ALIGN_LEFT, SHRINK_MIDDLE, 34},
     };
     const struct summary *summary = drawing->summary;
     size_t first = summary->group_count[SUMMARY_SAMPLES], count = summary->group_count[SUMMARY_SPANS];

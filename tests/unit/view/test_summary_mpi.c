@@ -144,6 +144,26 @@ static void test_the_text_has_both_tables(void **state)
     summary_destroy(summary);
 }
 
+/* A line of 80 cells has room for what tells an OpenMP construct from another; times of single calls give way. */
+static void test_a_narrow_text_has_the_names(void **state)
+{
+    static const char name[] = "heat.c:119 implicit task in smooth";
+    struct trace_builder *builder;
+    node_id node;
+    span_id handle;
+    assert_int_equal(trace_builder_create(&(struct builder_options){0}, &builder, NULL), 0);
+    assert_int_equal(trace_builder_add_node(builder, &(struct trace_node){.name = trace_builder_string(builder, "n")}, &node), 0);
+    const struct span span = {.track = add_rank(builder, 0), .begin_ns = 0, .end_ns = 123456789, .name = trace_builder_string(builder, name),
+                              .category = trace_builder_string(builder, "openmp"), .kind = SPAN_KIND_IMPLICIT_TASK, .parent = SPAN_NONE, .stack = STACK_NONE};
+    assert_int_equal(trace_builder_add_span(builder, &span, NULL, &handle), 0);
+    struct summary *summary = summary_of(builder, NULL);
+    struct text out = TEXT_INIT;
+    summary_draw(summary, 15, &(struct text_look){.width = 80}, &out);
+    assert_non_null(strstr(out.data, name));
+    text_finish(&out);
+    summary_destroy(summary);
+}
+
 static void test_without_mpi_there_is_no_part(void **state)
 {
     struct trace_builder *builder;
@@ -162,6 +182,7 @@ int main(void)
         cmocka_unit_test(test_ranks_and_communicators),
         cmocka_unit_test(test_a_filter_chooses_calls),
         cmocka_unit_test(test_the_text_has_both_tables),
+        cmocka_unit_test(test_a_narrow_text_has_the_names),
         cmocka_unit_test(test_without_mpi_there_is_no_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,9 +205,8 @@ const struct command command_run = {
     .summary = "profile a program, write the trace, print the summary",
     .usage = "[options] -- COMMAND [ARGUMENTS]",
     .description =
-        "Runs COMMAND with its arguments and samples it and everything that it starts, until it ends. Then the trace "
-        "is written and the "
-        "summary printed. Options stand before \"--\".\n\n"
+        "Runs COMMAND with its arguments, samples it and everything that it starts, and traces what they do in OpenMP, MPI, "
+        "OpenCL and CUDA, until it ends. Then the trace is written and the summary printed. Options stand before \"--\".\n\n"
         "The target's stdin, stdout, stderr, working directory and exit status are its own. Ctrl-C reaches it once; "
         "what was recorded by "
         "then is kept. The summary goes to stdout after what the target printed there: in a pipeline give "

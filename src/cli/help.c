@@ -25,6 +25,11 @@ const struct help_row help_environment[] = {
      "set in the target's environment when a library of ours is loaded into it: names the session"},
     {"LD_PRELOAD", "extended in the target's environment, after what is there, only when timers in the target do the "
                    "sampling because the kernel refuses perf events, or when a backend needs a library in the target"},
+    {"OMP_TOOL_LIBRARIES", "extended likewise, for OpenMP"},
+    {"OPENCL_LAYERS", "extended likewise, for OpenCL"},
+    {"NCCL_PROFILER_PLUGIN", "set in the target's environment unless it is, for NCCL; CUDA_INJECTION64_PATH and NVTX_INJECTION64_PATH likewise, for CUDA"},
+    {"HPROFILER_CUPTI", "CUDA's libcupti to load, where the usual places have the wrong one"},
+    {"HPROFILER_MPI_PROBES", "1: compare the clocks of nodes at MPI_Init and MPI_Finalize, every rank being recorded; 0: never"},
     {NULL, NULL},
 };
 

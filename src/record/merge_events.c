@@ -96,9 +96,11 @@ static uint64_t correlation_key(const struct merge_process *process, unsigned la
 
 span_id merge_span_find(struct merge *merge, const struct merge_process *process, unsigned layer, uint64_t correlation)
 {
+    span_id found = SPAN_NONE;
     uint64_t index;
-    bool found = correlation && map_get(&events_of(merge)->spans, correlation_key(process, layer, correlation), &index);
-    return found ? (span_id){(uint32_t)index} : SPAN_NONE;
+    if (correlation && map_get(&events_of(merge)->spans, correlation_key(process, layer, correlation), &index))
+        found.index = (uint32_t)index;
+    return found;
 }
 
 static int call_parts(struct merge *merge, struct merge_span *span, const span_id *handle)

@@ -24,6 +24,14 @@ static int64_t largest_of(const struct summary_mpi *mpi)
     return largest_ns;
 }
 
+static bool any_life(const struct summary_mpi *mpi)
+{
+    bool known = false;
+    for (size_t i = 0; i < mpi->rank_count; i++)
+        known |= mpi->ranks[i].life_ns.known;
+    return known;
+}
+
 static void add_rank_row(struct drawing *drawing, struct table *table, const struct summary_mpi_rank *rank)
 {
     table_row(table);
@@ -52,15 +60,17 @@ static void add_rank_row(struct drawing *drawing, struct table *table, const str
 static void draw_ranks(struct drawing *drawing, const struct summary_mpi *mpi)
 {
     static const struct table_column columns[] = {
-        {"rank", ALIGN_RIGHT, SHRINK_NEVER, 0},    {"in MPI", ALIGN_RIGHT, SHRINK_NEVER, 0},  {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"rank", ALIGN_RIGHT, SHRINK_NEVER, 0},    {"in MPI", ALIGN_RIGHT, SHRINK_NEVER, 0},  {"%", ALIGN_RIGHT, SHRINK_DROP, 0},
         {"send", ALIGN_RIGHT, SHRINK_DROP, 0},     {"receive", ALIGN_RIGHT, SHRINK_DROP, 0},  {"wait", ALIGN_RIGHT, SHRINK_DROP, 0},
         {"collective", ALIGN_RIGHT, SHRINK_DROP, 0}, {"init", ALIGN_RIGHT, SHRINK_DROP, 0},   {"other", ALIGN_RIGHT, SHRINK_DROP, 0},
         {"sent", ALIGN_RIGHT, SHRINK_DROP, 0},     {"bytes", ALIGN_RIGHT, SHRINK_DROP, 0},    {"received", ALIGN_RIGHT, SHRINK_DROP, 0},
         {"bytes", ALIGN_RIGHT, SHRINK_DROP, 0},    {"pid", ALIGN_RIGHT, SHRINK_DROP, 0},
     };
-    char about[192] = "% of the rank's life";
+    const char *life = any_life(mpi) ? "% of the rank's life" : "";
+    char about[192];
+    snprintf(about, sizeof about, "%s", life);
     if (mpi->world_size.known)
-        snprintf(about, sizeof about, "%% of the rank's life; %" PRId64 " ranks%s%.*s", mpi->world_size.value, *mpi->library ? ", " : "",
+        snprintf(about, sizeof about, "%s%s%" PRId64 " ranks%s%.*s", life, *life ? "; " : "", mpi->world_size.value, *mpi->library ? ", " : "",
                  (int)strcspn(mpi->library, ",\n"), mpi->library);
     size_t shown = draw_limit(drawing, mpi->rank_count, RANKS_SHOWN);
     draw_table_heading(drawing, "MPI", largest_of(mpi), about);

@@ -114,10 +114,21 @@ void table_cellf(struct table *table, const char *format, ...)
 /* --- widths --------------------------------------------------------------------------------------------------------
  */
 
+/* A column that may go and has no text at all is not shown: nobody knew what belongs there. */
+static bool is_empty(const struct table *table, size_t column)
+{
+    if (table->columns[column].shrink != SHRINK_DROP || !table->used)
+        return false;
+    for (size_t row = 0; row < table->used; row += table->column_count)
+        if (table->cells[row + column].cells)
+            return false;
+    return true;
+}
+
 static void natural_widths(const struct table *table, unsigned *widths)
 {
     for (size_t column = 0; column < table->column_count; column++)
-        widths[column] = text_cells(table->titles[column], strlen(table->titles[column]));
+        widths[column] = is_empty(table, column) ? 0 : text_cells(table->titles[column], strlen(table->titles[column]));
     for (size_t row = 0; row < table->used; row += table->column_count)
         for (size_t column = 0; column < table->column_count; column++)
             if (table->cells[row + column].cells > widths[column])

@@ -41,6 +41,16 @@ static void test_columns_align_and_lines_end_without_blanks(void **state)
     free(text);
 }
 
+static void test_a_column_of_which_nothing_is_known_is_not_shown(void **state)
+{
+    (void)state;
+    static const char *const rows[][3] = {{"1", "", ""}, {"2", "", ""}};
+    struct text_look look = {.utf8 = true};
+    char *text = draw(&look, rows, 2);
+    assert_string_equal(text, "self  function\n   1\n   2\n"); /* only one that may go */
+    free(text);
+}
+
 static void test_wide_and_combining_letters_take_their_cells(void **state)
 {
     (void)state;
@@ -145,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns_align_and_lines_end_without_blanks),
+        cmocka_unit_test(test_a_column_of_which_nothing_is_known_is_not_shown),
         cmocka_unit_test(test_wide_and_combining_letters_take_their_cells),
         cmocka_unit_test(test_narrow_room_cuts_names_before_it_drops_a_column),
         cmocka_unit_test(test_names_of_any_length_are_cut_in_no_time),

@@ -10,16 +10,25 @@ import pytest
 RANKS, COLLECTIVES = 3, 8
 
 
-@pytest.fixture(scope="module", params=[4, 5, 6])
-def trace(request, hprofiler, apps, tmp_path_factory):
+@pytest.fixture(scope="module")
+def record(hprofiler, apps):
     drive = apps.parent / "fakes/nccl_drive"
     if not drive.exists() or not (pathlib.Path(hprofiler).parents[1] / "lib/libhprofiler_nccl.so").exists():
         pytest.skip("the NCCL plugin or its driver is not built")
+
+    def run(path, *arguments):
+        environment = {key: value for key, value in os.environ.items() if key != "NCCL_PROFILER_PLUGIN"}
+        done = subprocess.run([hprofiler, "run", "--no-summary", "-o", path, "--", drive, *map(str, arguments)],
+                              env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done
+    return run
+
+
+@pytest.fixture(scope="module", params=[4, 5, 6])
+def trace(request, record, tmp_path_factory):
     path = tmp_path_factory.mktemp("nccl") / "trace.hpt"
-    environment = {key: value for key, value in os.environ.items() if key != "NCCL_PROFILER_PLUGIN"}
-    done = subprocess.run([hprofiler, "run", "--no-summary", "-o", path, "--", drive, str(request.param), str(RANKS), str(COLLECTIVES)],
-                          env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    done = record(path, request.param, RANKS, COLLECTIVES)
     assert done.stdout.startswith(f"collectives {RANKS * COLLECTIVES}\n")
     return path
 
@@ -65,3 +74,10 @@ def test_ranks_of_one_collective_are_a_group(trace, query):
 
 def test_nothing_is_lost(trace, query):
     assert query(trace, "select * from ledger where lost > 0") == []
+
+
+def test_a_kernel_that_outlives_its_communicator_ends_no_other_operation(record, query, tmp_path):
+    record(tmp_path / "trace.hpt", 5, "late")
+    lengths = [row["n"] for row in query(tmp_path / "trace.hpt", "select end_ns - begin_ns as n from spans where kind = 'collective' order by begin_ns")]
+    assert len(lengths) == 2
+    assert lengths[1] >= 20_000_000  # its own channels end after that long

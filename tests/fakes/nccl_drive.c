@@ -2,7 +2,8 @@
 /*
  * Does to a profiler plugin what NCCL does, as its interface is published: `nccl_drive VERSION RANKS COLLECTIVES`. Each rank is
  * a communicator's context and a thread; a collective's own event ends when it is enqueued, its kernel's two channels later, on
- * another thread. NCCL_PROFILER_PLUGIN names the plugin.
+ * another thread. NCCL_PROFILER_PLUGIN names the plugin. `nccl_drive VERSION late`: a communicator is closed before the channels of
+ * its last collective end, which they do while another communicator's collective is under way.
  */
 #include "collect/nccl/nccl_abi.h"
 
@@ -84,20 +85,56 @@ static void collective(void *context, int rank, uint64_t sequence)
     pthread_join(thread, NULL);
 }
 
-static void *rank_main(void *argument)
+static void *comm_open(uint64_t comm, int rank)
 {
-    int rank = (int)(intptr_t)argument, mask = 0;
+    int mask = 0;
     void *context = NULL;
     if (version == 4)
-        v4->init(&context, &mask, "world", 0xabcdef, 1, ranks, rank, NULL);
+        v4->init(&context, &mask, "world", comm, 1, ranks, rank, NULL);
     else
-        v5->init(&context, 0xabcdef, &mask, "world", 1, ranks, rank, NULL);
+        v5->init(&context, comm, &mask, "world", 1, ranks, rank, NULL);
     if (!context || !(mask & NCCL_COLL) || !(mask & NCCL_KERNEL_CHANNEL))
         exit(2);
+    return context;
+}
+
+static void comm_close(void *context)
+{
+    (version == 4 ? v4->finalize : v5->finalize)(context);
+}
+
+static void *rank_main(void *argument)
+{
+    int rank = (int)(intptr_t)argument;
+    void *context = comm_open(0xabcdef, rank);
     for (int i = 0; i < collectives; i++)
         collective(context, rank, (uint64_t)i);
-    (version == 4 ? v4->finalize : v5->finalize)(context);
+    comm_close(context);
     return NULL;
+}
+
+static void late(void)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    const union nccl_body body = {.coll = {.function = "AllReduce", .count = COUNT, .root = -1, .datatype = "ncclFloat32", .channels = CHANNELS}};
+    void *contexts[2], *operations[2], *channels[2][CHANNELS];
+    for (int i = 0; i < 2; i++) {
+        contexts[i] = comm_open(0x100 + (uint64_t)i, 0);
+        event_start(contexts[i], &operations[i], NCCL_COLL, NULL, 0, &body);
+        event_stop(operations[i]);
+        for (int channel = 0; channel < CHANNELS; channel++) {
+            const union nccl_body kernel = {.kernel = {.channel = (uint8_t)channel, .device_ns = device_ns()}};
+            event_start(contexts[i], &channels[i][channel], NCCL_KERNEL_CHANNEL, operations[i], 0, &kernel);
+        }
+        if (i == 0)
+            comm_close(contexts[0]);
+    }
+    for (int i = 0; i < 2; i++) {
+        for (int channel = 0; channel < CHANNELS; channel++)
+            channel_stop(channels[i][channel]);
+        nanosleep(&pause, NULL);
+    }
+    comm_close(contexts[1]);
 }
 
 int main(int argc, char **argv)
@@ -116,6 +153,11 @@ int main(int argc, char **argv)
     }
     v4 = table;
     v5 = table;
+    if (argc > 2 && strcmp(argv[2], "late") == 0) {
+        ranks = 1;
+        late();
+        return 0;
+    }
     for (int i = 0; i < ranks; i++)
         pthread_create(&threads[i], NULL, rank_main, (void *)(intptr_t)i);
     for (int i = 0; i < ranks; i++)

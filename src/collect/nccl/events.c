@@ -21,7 +21,8 @@ struct event {
     struct nccl_comm *comm;
     uint64_t begin, stopped; /* stopped: when it had been enqueued */
     uint64_t device_begin_ns, device_end_ns; /* 0 = unknown; atomic minimum and maximum */
-    uint64_t comm_id, sequence, order;
+    uint64_t comm_id, sequence;
+    uint64_t order;      /* of operations; a part has its operation's */
     uint64_t bytes;
     const void *send;
     void *receive;
@@ -134,7 +135,7 @@ static void fill_operation(struct event *event, const struct nccl_operation *ope
     event->algorithm = word(operation->algorithm);
     event->protocol = word(operation->protocol);
     event->channels = operation->channels;
-    event->order = __atomic_add_fetch(&orders, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&event->order, __atomic_add_fetch(&orders, 1, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
 static uint32_t number_of(const void *handle)
@@ -167,7 +168,9 @@ void *nccl_event_start(struct nccl_comm *comm, const struct nccl_operation *oper
     event->device_begin_ns = operation->device_ns;
     event->device_end_ns = 0;
     event->begin = rt_now();
-    if (!is_part)
+    if (is_part)
+        event->order = __atomic_load_n(&events[parent].order, __ATOMIC_RELAXED);
+    else
         fill_operation(event, operation);
     event->stopped = 0;
     bool has_parts = (operation->type == NCCL_COLL || operation->type == NCCL_P2P) && comm->has_kernels;
@@ -312,7 +315,12 @@ static void call_end(const struct event *event)
 static void release(uint32_t number)
 {
     struct event *event = &events[number];
-    if (__atomic_sub_fetch(&event->references, 1, __ATOMIC_ACQ_REL) != 0)
+    uint32_t references = __atomic_load_n(&event->references, __ATOMIC_ACQUIRE);
+    do
+        if (references == 0) /* its communicator was closed before its last part came */
+            return;
+    while (!__atomic_compare_exchange_n(&event->references, &references, references - 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    if (references != 1)
         return;
     if (event->type == NCCL_COLL || event->type == NCCL_P2P)
         operation_end(event, rt_now());
@@ -350,6 +358,8 @@ void nccl_event_stop(void *handle)
         call_end(event);
     event->stopped = rt_now();
     uint32_t parent = event->parent;
+    if (parent != NO_EVENT && __atomic_load_n(&events[parent].order, __ATOMIC_RELAXED) != event->order)
+        parent = NO_EVENT; /* its communicator was closed, and the place is another operation's by now */
     if (parent != NO_EVENT && event->type == NCCL_KERNEL_CHANNEL) {
         minimum(&events[parent].device_begin_ns, event->device_begin_ns);
         maximum(&events[parent].device_end_ns, event->device_end_ns);

@@ -545,6 +545,19 @@ static int case_code(char **arguments)
     return 0;
 }
 
+/* many_code PAGES: an address in each of so many executable mappings of a page, as a compiler at run time makes them. */
+static int case_many_code(char **arguments)
+{
+    size_t pages = (size_t)atoi(arguments[0]), page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    char *area = mmap(NULL, 2 * pages * page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(area != MAP_FAILED, "mmap");
+    for (size_t i = 0; i < pages; i++)
+        check(mprotect(area + 2 * i * page_bytes, page_bytes, PROT_READ | PROT_EXEC) == 0, "mprotect");
+    for (size_t i = 0; i < pages; i++)
+        test_code(area + 2 * i * page_bytes);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(char **arguments);
@@ -557,6 +570,7 @@ static const struct {
     {"seccomp", case_seccomp}, {"limit", case_limit}, {"spin", case_spin}, {"spin_threads", case_spin_threads},
     {"dlclose", case_dlclose}, {"strings", case_strings},
     {"stacks", case_stacks}, {"stack_signals", case_stack_signals}, {"device", case_device}, {"object", case_object}, {"code", case_code},
+    {"many_code", case_many_code},
 };
 
 int main(int argc, char **argv)

@@ -61,6 +61,13 @@ def test_code_addresses_are_listed_once(tmp_path):
     assert trace.lost() == 0
 
 
+def test_more_mappings_than_there_is_room_for_are_not_listed_for_ever(tmp_path):
+    trace = record(tmp_path, "many_code", 2000, options=["--keep"])
+    log = next(tmp_path.glob("hprofiler-*/process-*")).read_bytes()
+    assert 2000 <= len(re.findall(rb"[0-9a-f]+-[0-9a-f]+ ..x. ", log)) < 100000
+    assert trace.lost() == 0
+
+
 def test_work_of_a_device_with_a_clock_of_its_own(tmp_path):
     for options in ([], ["--raw-clock"], ["--no-shared-map"]):
         trace = record(tmp_path, "device", 500, options=options)

@@ -17,6 +17,7 @@
 #define TEXT_BYTES 4096u
 #define SEEN_PAGES 2048u
 #define RANGES 1024u
+#define LOOKS_WHEN_FULL 64u /* each writes again what there was no room for */
 
 struct range {
     uint64_t start, end;
@@ -27,6 +28,7 @@ struct range {
 struct code {
     uint32_t busy, again;
     uint32_t count;
+    uint32_t looks_when_full;
     uint64_t listed_at;
     uint64_t seen[SEEN_PAGES];    /* page numbers */
     struct range ranges[RANGES];  /* appended only; of one start the last holds */
@@ -231,6 +233,11 @@ uint64_t rt_code_listed_at(void)
     return table ? rt_load(&table->listed_at) : 0;
 }
 
+static bool may_look(struct code *table)
+{
+    return rt_load(&table->count) < RANGES || rt_add(&table->looks_when_full, 1u) < LOOKS_WHEN_FULL;
+}
+
 /* A page that is in no mapping even after a look (code that came and went) is noted as such: no look for each of its calls. */
 static RT_COLD void page_learn(uint64_t page)
 {
@@ -238,7 +245,7 @@ static RT_COLD void page_learn(uint64_t page)
     uint64_t address = page << PAGE_SHIFT;
     if (!table)
         return;
-    if (!range_find(table, address) && !rt.no_new_files) {
+    if (!range_find(table, address) && !rt.no_new_files && may_look(table)) {
         if (!list(table))
             return;
         uint32_t expected = 0;

@@ -11,6 +11,10 @@
 #include <string.h>
 #include <wchar.h>
 
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
 #define NVTX_LAYER WIRE_LAYER_USER
 #define EXPORT __attribute__((visibility("default")))
 
@@ -71,6 +75,7 @@ struct open_range {
 };
 struct thread_ranges {
     int32_t tid;
+    uint32_t wiped;         /* 1: the kernel zeroes this page in a child of fork */
     uint32_t count, beyond; /* beyond: pushed deeper than there is room, not recorded */
     struct open_range ranges[RANGES_OF_A_THREAD];
 };
@@ -252,6 +257,8 @@ static bool thread_lives(int32_t tid)
 /* This thread's page: new, or one whose thread is gone. */
 static struct thread_ranges *ranges_get(void)
 {
+    if (own_ranges && own_ranges->tid && own_ranges->wiped)
+        return own_ranges;
     int32_t tid = (int32_t)sys_tid();
     if (own_ranges && own_ranges->tid == tid)
         return own_ranges;
@@ -270,6 +277,7 @@ static struct thread_ranges *ranges_get(void)
     if (sys_is_error((long)map))
         return 0;
     own_ranges = map;
+    own_ranges->wiped = !sys_is_error(sys_call(__NR_madvise, map, sizeof *own_ranges, MADV_WIPEONFORK, 0));
     own_ranges->tid = tid;
     if (index < PAGES)
         __atomic_store_n(&pages[index], own_ranges, __ATOMIC_RELEASE);

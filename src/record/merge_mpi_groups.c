@@ -83,6 +83,8 @@ int merge_mpi_add_member(struct merge_mpi *mpi, const struct mpi_process *proces
     return trace_builder_add_member(mpi->merge->builder, &member);
 }
 
+static const char ranks_elsewhere[] = "incomplete: not all ranks are in the trace"; /* no loss of this recording */
+
 /* Why members are missing, as far as the processes of the trace tell. */
 static const char *reason_of(const struct merge_mpi *mpi)
 {
@@ -101,7 +103,7 @@ static const char *reason_of(const struct merge_mpi *mpi)
     if (mpi->merge->recycled)
         return "incomplete: the oldest records were recycled by --buffer-limit";
     if ((int64_t)ranks < size)
-        return "incomplete: not all ranks are in the trace";
+        return ranks_elsewhere;
     return all_finalized ? "incomplete: not all members called it" : "incomplete: a rank was not recorded to its MPI_Finalize";
 }
 
@@ -116,8 +118,10 @@ int merge_mpi_close_groups(struct merge_mpi *mpi)
         crowded += group->expected && group->members > group->expected;
     }
     int code = complete ? trace_builder_add_ledger(builder, "MPI collectives", complete, complete, 0, "") : 0;
+    const char *reason = reason_of(mpi);
     if (code == 0 && incomplete)
-        code = trace_builder_add_ledger(builder, "MPI collectives", incomplete, 0, incomplete, reason_of(mpi));
+        code = trace_builder_add_ledger(builder, "MPI collectives", incomplete, reason == ranks_elsewhere ? incomplete : 0,
+                                        reason == ranks_elsewhere ? 0 : incomplete, reason);
     if (code == 0 && crowded)
         code = trace_builder_add_ledger(builder, "MPI collectives", crowded, 0, crowded, "more members than the communicator has");
     if (code == 0 && mpi->local_collectives)

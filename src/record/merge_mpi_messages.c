@@ -86,8 +86,10 @@ static int add_ledger(struct merge_mpi *mpi)
         code = trace_builder_add_ledger(builder, "MPI message ends", matched, matched, 0, "");
     for (int reason = 0; reason < MESSAGE_REASONS_COUNT && code == 0; reason++) {
         uint64_t lost = counts->unmatched_sends[reason] + counts->unmatched_receives[reason] + counts->left_out[reason];
+        bool elsewhere = reason == MESSAGE_NO_PEER; /* nothing is lost: the other half is in another rank's trace */
         if (lost)
-            code = trace_builder_add_ledger(builder, "MPI message ends", lost, 0, lost, message_reason_text((enum message_reason)reason));
+            code = trace_builder_add_ledger(builder, "MPI message ends", lost, elsewhere ? lost : 0, elsewhere ? 0 : lost,
+                                            message_reason_text((enum message_reason)reason));
     }
     if (code == 0 && counts->sizes_differ)
         code = trace_builder_add_ledger(builder, "MPI messages", counts->sizes_differ, counts->sizes_differ, 0,

@@ -17,13 +17,15 @@
 enum { REGIONS_AROUND = 16, NAME_BYTES = 1024 };
 
 struct known_code {
-    uint64_t process, address, around;
+    uint64_t address, around;
     unsigned kind;             /* enum span_kind */
+    size_t next;               /* place of the process' next one, plus 1; 0 = none */
 };
 
 struct openmp_names {
     struct map by_address;     /* hash of (process, address) -> place in codes */
     struct map by_number;      /* hash of (process, number) -> address */
+    struct map first, last;    /* key of a process -> place of its first and last in codes */
     struct map names;          /* hash of (process, address, word, kind) -> string */
     struct known_code *codes;
     size_t code_count, code_capacity;
@@ -35,6 +37,8 @@ void openmp_names_destroy(struct openmp_names *names)
         return;
     map_finish(&names->by_address);
     map_finish(&names->by_number);
+    map_finish(&names->first);
+    map_finish(&names->last);
     map_finish(&names->names);
     free(names->codes);
     free(names);
@@ -53,8 +57,16 @@ int openmp_names_add(struct openmp_names *names, const struct merge_stream *stre
     if (!codes)
         return -ENOMEM;
     names->codes = codes;
-    codes[names->code_count] = (struct known_code){stream->process->key, address, around, kind};
-    int code = map_set(&names->by_address, openmp_key(stream, address), names->code_count++);
+    uint64_t process = stream->process->key, place;
+    size_t index = names->code_count++;
+    codes[index] = (struct known_code){.address = address, .around = around, .kind = kind};
+    if (map_get(&names->last, process, &place))
+        codes[place].next = index + 1;
+    int code = map_get(&names->first, process, &place) ? 0 : map_set(&names->first, process, index);
+    if (code == 0)
+        code = map_set(&names->last, process, index);
+    if (code == 0)
+        code = map_set(&names->by_address, openmp_key(stream, address), index);
     return code || !number ? code : map_set(&names->by_number, openmp_key(stream, number), address);
 }
 
@@ -143,11 +155,14 @@ static int place_find(struct merge *merge, struct openmp_names *names, const str
 /* A worksharing construct that stands on the region's own line: `parallel for`. */
 static int combined(struct merge *merge, const struct openmp_names *names, const struct merge_span *span, const struct place *place, const char **ret_word)
 {
+    uint64_t first;
     *ret_word = "";
-    for (size_t i = 0; i < names->code_count && place->line; i++) {
-        const struct known_code *code = &names->codes[i];
+    if (!place->line || !map_get(&names->first, span->stream->process->key, &first))
+        return 0;
+    for (size_t next = first + 1; next; next = names->codes[next - 1].next) {
+        const struct known_code *code = &names->codes[next - 1];
         bool loop = code->kind == SPAN_KIND_LOOP;
-        if (code->process != span->stream->process->key || !(loop || code->kind == SPAN_KIND_SECTIONS))
+        if (!loop && code->kind != SPAN_KIND_SECTIONS)
             continue;
         struct merge_location location;
         int result = locate(merge, span, code->address, &location);

@@ -268,3 +268,33 @@ def test_missing_session_folder_is_found_before_the_program_runs(runner, apps):
     profiled = runner.profiled([apps / "target", "write-file", "ran", "64"], ["--session-dir", "/nonexistent/folder"])
     assert profiled.status == 125 and not (profiled.directory / "ran").exists()
     assert "/nonexistent/folder" in profiled.own_stderr()
+
+
+def test_no_page_behind_the_end_of_a_file_can_be_read(runner, tmp_path):
+    """A leak checker reads all memory that can be read, word by word, and each behind a file's end would be a fault."""
+    compiler = shutil.which("gcc")
+    if not compiler:
+        pytest.skip("no gcc")
+    (tmp_path / "maps.c").write_text(r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+int main(void)
+{
+    char line[4096], path[4096], right[8];
+    unsigned long begin, end, offset;
+    struct stat info;
+#pragma omp parallel num_threads(2)
+    {
+    }
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps))
+        if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %4095s", &begin, &end, right, &offset, path) == 5 && !strcmp(right, "rw-s") &&
+            strstr(path, "/process-") && stat(path, &info) == 0)
+            printf("%d\n", offset + (end - begin) <= (unsigned long)(info.st_size + 4095) / 4096 * 4096);
+    return 0;
+}
+""")
+    subprocess.run([compiler, "-fopenmp", "-o", tmp_path / "maps", tmp_path / "maps.c"], check=True)
+    profiled = runner.profiled([tmp_path / "maps"], ["--backend", "openmp"])
+    assert profiled.stdout == b"1\n"

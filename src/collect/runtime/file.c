@@ -122,6 +122,14 @@ static int file_map(int fd, uint64_t map_bytes, bool populate, struct rt_file *r
     return 0;
 }
 
+/* What lies behind the file's end is no memory to read: a leak checker that searches all it may read faults on each word of it. */
+static void file_close_tail(const struct rt_file *file, uint64_t file_bytes)
+{
+    uint64_t end = (file_bytes + 4095) & ~UINT64_C(4095);
+    if (!file->by_pwrite && end < file->mapped_bytes)
+        sys_call(__NR_mprotect, (char *)file->map + end, file->mapped_bytes - end, PROT_NONE, 0);
+}
+
 static int file_fill(int fd, uint64_t file_bytes, uint64_t map_bytes, bool populate, struct rt_file *ret_file)
 {
     struct stat before = {0}, after = {0};
@@ -133,7 +141,10 @@ static int file_fill(int fd, uint64_t file_bytes, uint64_t map_bytes, bool popul
     /* Another thread of the host may have closed and reused the number meanwhile. */
     if (file_identity(fd, &after) < 0 || after.st_ino != before.st_ino || after.st_dev != before.st_dev)
         return WIRE_LOST_NO_DIRECTORY + 1;
-    return file_map(fd, map_bytes, populate, ret_file);
+    int reason = file_map(fd, map_bytes, populate, ret_file);
+    if (!reason)
+        file_close_tail(ret_file, file_bytes);
+    return reason;
 }
 
 int rt_file_create(const char *name, uint64_t file_bytes, uint64_t map_bytes, bool populate, struct rt_file *ret_file)
@@ -173,7 +184,7 @@ static int file_open(const char *name, int flags, int *ret_fd)
     return 0;
 }
 
-int rt_file_grow(const char *name, uint64_t file_bytes)
+int rt_file_grow(const char *name, void *map, uint64_t file_bytes)
 {
     if (rt.no_new_files)
         return WIRE_LOST_SECCOMP + 1;
@@ -185,6 +196,8 @@ int rt_file_grow(const char *name, uint64_t file_bytes)
         return reason;
     long result = file_allocate(fd, file_bytes);
     sys_close(fd);
+    if (result >= 0)
+        result = sys_call(__NR_mprotect, map, (file_bytes + 4095) & ~UINT64_C(4095), PROT_READ | PROT_WRITE, 0);
     return result < 0 ? reason_of(result) : 0;
 }
 

@@ -32,7 +32,7 @@ static uint32_t log_reserve(uint32_t bytes, uint64_t *ret_offset)
             rt_name_process(name);
             uint64_t wanted = (end + LOG_STEP - 1) / LOG_STEP * LOG_STEP;
             wanted = wanted < rt.log_capacity ? wanted : rt.log_capacity;
-            uint32_t reason = (uint32_t)rt_file_grow(name, process->log_offset + wanted);
+            uint32_t reason = (uint32_t)rt_file_grow(name, process, process->log_offset + wanted);
             if (reason)
                 return reason;
             while (allocated < wanted && !__atomic_compare_exchange_n(&process->log_allocated, &allocated, wanted, 0,

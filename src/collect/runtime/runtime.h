@@ -108,7 +108,7 @@ struct rt_file {
     bool by_pwrite;
 };
 int rt_file_create(const char *name, uint64_t file_bytes, uint64_t map_bytes, bool populate, struct rt_file *ret_file);
-int rt_file_grow(const char *name, uint64_t file_bytes);
+int rt_file_grow(const char *name, void *map, uint64_t file_bytes);
 int rt_file_write(const char *name, const void *data, uint64_t size, uint64_t offset);
 long rt_open_directory(void);
 void rt_name_process(char *name);                 /* 64 bytes are enough for all four */

@@ -51,6 +51,7 @@ void cuda_on_resource(uint32_t id, const struct cupti_resource *resource);
 
 /* pc_sampling.c: which instructions the device was at, and what they waited for. */
 void cuda_sampling_begin(cuda_context context, uint32_t device);
+void cuda_sampling_end(cuda_context context);
 void cuda_sampling_collect(bool finish);
 
 /* lanes.c */

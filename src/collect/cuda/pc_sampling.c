@@ -13,7 +13,7 @@
 enum { CONTEXTS = 16, PCS = 4096, REASONS = 64, REASON_BYTES = 128, HARDWARE_BUFFER_BYTES = 128 << 20, PERIOD_LOG2 = 12 };
 
 struct sampled_context {
-    cuda_context context;
+    cuda_context context; /* atomic; NULL: not yet sampled, or gone */
     uint32_t device;
     uint32_t reason_words[REASONS]; /* string id by number of the reason */
     struct cupti_samples *samples;  /* where CUPTI puts them */
@@ -21,7 +21,7 @@ struct sampled_context {
     uint64_t dropped;
 };
 static struct sampled_context contexts[CONTEXTS];
-static uint32_t context_count; /* atomic */
+static uint32_t taken; /* places in use or used up, atomic */
 static uint32_t collecting;    /* one at a time */
 static uint64_t collected_at;
 
@@ -51,10 +51,10 @@ static struct cupti_samples *samples_make(size_t reasons)
     return samples;
 }
 
-static size_t read_reasons(struct sampled_context *sampled, uint32_t *numbers)
+static size_t read_reasons(struct sampled_context *sampled, cuda_context context, uint32_t *numbers)
 {
     size_t count = 0;
-    struct cupti_sampling_pointer ask = {.size = sizeof ask, .context = sampled->context, .pointer = &count};
+    struct cupti_sampling_pointer ask = {.size = sizeof ask, .context = context, .pointer = &count};
     if (cuda.cupti.sampling_reason_count(&ask) != CUPTI_OK || count == 0 || count > REASONS)
         return 0;
     static char names[REASONS][REASON_BYTES];
@@ -62,7 +62,7 @@ static size_t read_reasons(struct sampled_context *sampled, uint32_t *numbers)
     for (size_t i = 0; i < count; i++)
         pointers[i] = names[i];
     struct cupti_sampling_reasons reasons = {
-        .size = sizeof reasons, .context = sampled->context, .count = count, .numbers = numbers, .names = pointers};
+        .size = sizeof reasons, .context = context, .count = count, .numbers = numbers, .names = pointers};
     if (cuda.cupti.sampling_reasons(&reasons) != CUPTI_OK)
         return 0;
     for (size_t i = 0; i < count; i++)
@@ -71,7 +71,7 @@ static size_t read_reasons(struct sampled_context *sampled, uint32_t *numbers)
     return count;
 }
 
-static bool configure(struct sampled_context *sampled, uint32_t *numbers, size_t count)
+static bool configure(struct sampled_context *sampled, cuda_context context, uint32_t *numbers, size_t count)
 {
     struct cupti_sampling_setting settings[] = {
         {.attribute = CUPTI_SAMPLING_STALL_REASONS, .value.reasons = {count, numbers}},
@@ -81,22 +81,23 @@ static bool configure(struct sampled_context *sampled, uint32_t *numbers, size_t
         {.attribute = CUPTI_SAMPLING_HARDWARE_BUFFER, .value.bytes = HARDWARE_BUFFER_BYTES},
     };
     struct cupti_sampling_settings all = {
-        .size = sizeof all, .context = sampled->context, .count = sizeof settings / sizeof settings[0], .settings = settings};
+        .size = sizeof all, .context = context, .count = sizeof settings / sizeof settings[0], .settings = settings};
     return cuda.cupti.sampling_configure(&all) == CUPTI_OK;
 }
 
 void cuda_sampling_begin(cuda_context context, uint32_t device)
 {
     uint32_t numbers[REASONS];
-    uint32_t index = __atomic_load_n(&context_count, __ATOMIC_ACQUIRE);
-    if (!(rt_flags() & WIRE_SESSION_PC_SAMPLING) || index >= CONTEXTS)
+    if (!(rt_flags() & WIRE_SESSION_PC_SAMPLING))
         return;
     if (!cuda.cupti.samples) {
         rt_note("this libcupti has no PC sampling");
         return;
     }
+    uint32_t index = __atomic_fetch_add(&taken, 1, __ATOMIC_ACQ_REL);
+    if (index >= CONTEXTS)
+        return;
     struct sampled_context *sampled = &contexts[index];
-    sampled->context = context;
     sampled->device = device;
     struct cupti_sampling_context enable = {.size = sizeof enable, .context = context};
     if (cuda.cupti.sampling_enable(&enable) != CUPTI_OK) {
@@ -104,15 +105,15 @@ void cuda_sampling_begin(cuda_context context, uint32_t device)
                 "(NVreg_RestrictProfilingToAdminUsers=0), or another profiler holds them");
         return;
     }
-    size_t count = read_reasons(sampled, numbers);
+    size_t count = read_reasons(sampled, context, numbers);
     sampled->samples = count ? samples_make(count) : 0;
     sampled->taken = count ? samples_make(count) : 0;
-    if (!sampled->samples || !sampled->taken || !configure(sampled, numbers, count)) {
+    if (!sampled->samples || !sampled->taken || !configure(sampled, context, numbers, count)) {
         cuda.cupti.sampling_disable(&enable);
         rt_note("PC sampling could not be set up on a device");
         return;
     }
-    __atomic_store_n(&context_count, index + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&sampled->context, context, __ATOMIC_RELEASE);
 }
 
 static void write_samples(const struct sampled_context *sampled, struct cupti_samples *samples)
@@ -166,17 +167,36 @@ static bool begin_collecting(bool finish)
     return false;
 }
 
+static uint32_t places(void)
+{
+    uint32_t count = __atomic_load_n(&taken, __ATOMIC_ACQUIRE);
+    return count < CONTEXTS ? count : CONTEXTS;
+}
+
+/* Before a context is destroyed: CUPTI may not be asked about it afterwards. */
+void cuda_sampling_end(cuda_context context)
+{
+    for (uint32_t i = 0; i < places(); i++) {
+        if (__atomic_load_n(&contexts[i].context, __ATOMIC_ACQUIRE) != context || !begin_collecting(true))
+            continue;
+        collect(&contexts[i], true);
+        __atomic_store_n(&contexts[i].context, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&collecting, 0, __ATOMIC_RELEASE);
+    }
+}
+
 /* At most about ten times a second, unless it is the last time. */
 void cuda_sampling_collect(bool finish)
 {
-    uint32_t count = __atomic_load_n(&context_count, __ATOMIC_ACQUIRE);
     uint64_t now = cuda_clock_ns();
+    uint32_t count = places();
     if (count == 0 || (!finish && now - __atomic_load_n(&collected_at, __ATOMIC_RELAXED) < 100000000u) || !begin_collecting(finish))
         return;
     __atomic_store_n(&collected_at, now, __ATOMIC_RELAXED);
     cuda_own_calls(true);
     for (uint32_t i = 0; i < count; i++)
-        collect(&contexts[i], finish);
+        if (__atomic_load_n(&contexts[i].context, __ATOMIC_ACQUIRE))
+            collect(&contexts[i], finish);
     cuda_own_calls(false);
     if (!finish)
         __atomic_store_n(&collecting, 0, __ATOMIC_RELEASE);

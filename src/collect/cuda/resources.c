@@ -51,6 +51,8 @@ void cuda_on_resource(uint32_t id, const struct cupti_resource *resource)
     if (id == CUPTI_CONTEXT_CREATED && cuda.cupti.device_id(resource->context, &device) == CUPTI_OK) {
         name_device(device);
         cuda_sampling_begin(resource->context, device);
+    } else if (id == CUPTI_CONTEXT_DESTROY) {
+        cuda_sampling_end(resource->context);
     } else if (id == CUPTI_MODULE_LOADED)
         keep_module(resource->descriptor);
 }

@@ -128,15 +128,16 @@ def test_kernel_time_that_cannot_be_sampled_is_no_user_functions(place, callgrap
 @pytest.mark.parametrize("window", [("--duration", "400ms"), ("--delay", "500ms", "--duration", "400ms"), ("--delay", "1200ms")])
 def test_a_recording_of_a_part_ends_with_that_part(place, callgraph, window, measured):
     _, summary, text = record(place, *callgraph, *window, mode="waits")
-    assert 1.5e9 < summary["run_ns"] < 3e9
-    assert 0.35e9 < summary["duration_ns"] < 0.7e9
+    assert 1.5e9 < summary["run_ns"] < 10e9
+    part = 0.4e9 if "--duration" in window else summary["run_ns"] - 1.2e9  # a busy machine makes the program's own time longer
+    assert abs(summary["duration_ns"] - part) < 0.25e9
     threads = summary["threads"]
     assert len(threads) == 2
     for thread in threads:
         assert 0 < thread["life_ns"] <= summary["duration_ns"]
         assert (thread["blocked_ns"] or 0) + (thread["preempted_ns"] or 0) <= summary["duration_ns"]
     assert any(thread["blocked_ns"] > 0.3e9 for thread in threads if thread["blocked_ns"])
-    assert re.match(r"shares . ran [12]\.\d* s, recorded \d+\.\d+ ms of it ", text)
+    assert re.match(r"shares . ran \d\.\d* s, recorded \d+\.\d+ m?s of it ", text)
 
 
 def test_a_program_that_ends_before_the_recording_begins_has_no_part(place):

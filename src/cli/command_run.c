@@ -19,7 +19,7 @@ struct run_values {
     struct recording_values recording;
     const char *backends;
     int ui;
-    bool call_tree, gpu_pc_sampling;
+    bool call_tree, gpu_pc_sampling, disasm;
 };
 
 static const struct option_spec options[] = {
@@ -48,6 +48,11 @@ static const struct option_spec options[] = {
      .kind = OPTION_FLAG,
      .offset = offsetof(struct run_values, gpu_pc_sampling),
      .help = "cuda: sample where kernels are and what they wait for; needs the right to read the GPU's counters [off]"},
+    {.long_name = "disasm",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct run_values, disasm),
+     .help = "cuda, opencl: keep the code that devices run, in a folder beside the trace (its name and .objects), for a "
+             "disassembler [off]"},
     OPTION_HELP,
     OPTION_END,
 };
@@ -169,6 +174,7 @@ static int run(const void *values, const struct invocation *invocation, struct e
     record.backends = run_values->backends;
     record.call_tree = run_values->call_tree;
     record.gpu_pc_sampling = run_values->gpu_pc_sampling;
+    record.keep_code = run_values->disasm;
     code = record_run(&record, invocation->target, &result, err);
     if (result.exec_errno) {
         code = cannot_run(invocation->target[0], result.exec_errno, err);

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "print_summary.h"
+#include "record/session_objects.h"
 #include "sample/perf_event.h"
 
 #include <errno.h>
@@ -245,6 +246,19 @@ static void leave(const struct finish_options *options, const char *path, const 
     log_info(invocation->log, "trace written to %s%s", path, note->data ? note->data : "");
 }
 
+/* Device code goes into a folder beside the trace, not into it. */
+static int keep_objects(const char *session_directory, const char *path, struct text *note, struct error *err)
+{
+    unsigned count;
+    struct text folder = TEXT_INIT;
+    text_addf(&folder, "%s.objects", path);
+    int result = folder.failed ? error_set(err, -ENOMEM, "out of memory") : session_objects_keep(session_directory, folder.data, &count, err);
+    if (result == 0 && count)
+        text_addf(note, "; device code in %s", folder.data);
+    text_finish(&folder);
+    return result;
+}
+
 int recording_finish(const struct finish_options *options, const struct invocation *invocation, struct error *err)
 {
     CLEANUP(trace_unrefp) struct trace *trace = NULL;
@@ -255,6 +269,8 @@ int recording_finish(const struct finish_options *options, const struct invocati
     int result = session_merge(options->session_directory, &merge, &trace, err);
     if (result == 0)
         result = write_trace(trace, options, invocation, &file, &note, err);
+    if (result == 0)
+        result = keep_objects(options->session_directory, file.path, &note, err);
     if (result < 0) {
         text_finish(&note);
         catch_interrupts(options->session_directory, false);

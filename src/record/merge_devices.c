@@ -259,7 +259,7 @@ static int on_device_span(struct merge *merge, const struct merge_stream *stream
     return code;
 }
 
-/* Code objects lie beside the records: they are as lasting as the session's directory. */
+/* Code objects are files of the session, which `run` and `recover` bring to a folder beside the trace. */
 static int on_object(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
     struct devices *devices = devices_of(merge);
@@ -413,8 +413,8 @@ static int add_losses(struct merge *merge, const struct devices *devices)
         code = trace_builder_add_ledger(merge->builder, "launches", devices->no_launch, 0, devices->no_launch,
                                         "the call that launched the work was not recorded");
     if (code == 0 && devices->objects)
-        code = trace_builder_add_ledger(merge->builder, "device code", devices->objects, 0, devices->objects,
-                                        "kept with the session's directory only");
+        code = trace_builder_add_ledger(merge->builder, "device code", devices->objects, devices->objects, 0,
+                                        "in files beside the trace");
     return code;
 }
 

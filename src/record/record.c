@@ -88,7 +88,8 @@ static int open_session(struct recorder *recorder, const char *command, struct e
         .parent = options->session_parent,
         .command = command,
         .buffer_limit_bytes = options->buffer_limit_bytes,
-        .flags = (options->call_tree ? WIRE_SESSION_CALL_TREE : 0) | (options->gpu_pc_sampling ? WIRE_SESSION_PC_SAMPLING : 0),
+        .flags = (options->call_tree ? WIRE_SESSION_CALL_TREE : 0) | (options->gpu_pc_sampling ? WIRE_SESSION_PC_SAMPLING : 0) |
+                 (options->keep_code ? WIRE_SESSION_KEEP_CODE : 0),
         .inactive = options->delay_ns > 0,
         .log = options->log,
     };

@@ -212,13 +212,14 @@ def test_a_build_that_goes_on_after_its_call_has_a_lane(runner, target, tmp_path
     assert rows[0]["first"] == rows[0]["call"] and rows[0]["last"] > rows[0]["returned"] and rows[0]["last"] - rows[0]["first"] >= 20000000
 
 
-def test_binaries_are_kept_for_disassembly(runner, hprofiler, target):
-    if b"--disasm" not in subprocess.run([hprofiler, "run", "--help"], capture_output=True).stdout:
-        pytest.skip("this hprofiler has no --disasm")
+def test_binaries_are_kept_for_disassembly(runner, target):
     run = runner.profiled([target, "names"], (*OPENCL, "--disasm"))
     assert run.status == 0, run.stderr
     rows = run.query("select name, json_extract(args, '$.object') object from spans where name = 'clBuildProgram' or kind = 'kernel'")
     assert len(rows) == 6 and all(row["object"] == 1 for row in rows), rows
+    kept = list(run.trace.with_name(run.trace.name + ".objects").iterdir())
+    assert [path.name.rsplit("-", 1)[1] for path in kept] == ["1"] and kept[0].stat().st_size > 1000
+    assert kept[0].stat().st_mode & 0o777 == 0o600
 
 
 def test_calls_inside_a_callback_count(runner, target):

@@ -17,7 +17,7 @@
 
 struct run_values {
     struct recording_values recording;
-    const char *backends;
+    const char *backends, *openmp_runtime;
     int ui;
     bool call_tree, gpu_pc_sampling, disasm;
 };
@@ -48,6 +48,12 @@ static const struct option_spec options[] = {
      .kind = OPTION_FLAG,
      .offset = offsetof(struct run_values, gpu_pc_sampling),
      .help = "cuda: sample where kernels are and what they wait for; needs the right to read the GPU's counters [off]"},
+    {.long_name = "openmp-runtime",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct run_values, openmp_runtime),
+     .value_name = "FILE",
+     .hint = HINT_FILE,
+     .help = "openmp: run a program of GCC's on this LLVM runtime (libomp.so.5), which tells more than GCC's own does"},
     {.long_name = "disasm",
      .kind = OPTION_FLAG,
      .offset = offsetof(struct run_values, disasm),
@@ -175,6 +181,7 @@ static int run(const void *values, const struct invocation *invocation, struct e
     record.call_tree = run_values->call_tree;
     record.gpu_pc_sampling = run_values->gpu_pc_sampling;
     record.keep_code = run_values->disasm;
+    record.openmp_runtime = run_values->openmp_runtime;
     code = record_run(&record, invocation->target, &result, err);
     if (result.exec_errno) {
         code = cannot_run(invocation->target[0], result.exec_errno, err);

@@ -142,6 +142,22 @@ static int add_collector(struct additions *additions, size_t index, struct error
     return r;
 }
 
+/* Another runtime in the place of GCC's for OpenMP: before all that the program itself is linked with, behind us. */
+static int add_openmp_runtime(struct additions *additions, struct error *err)
+{
+    const char *path = additions->options->openmp_runtime;
+    if (!path)
+        return 0;
+    if (strpbrk(path, " :\t\n"))
+        return error_set(err, -EINVAL, "%s: a library with a blank or colon in its name cannot be preloaded", path);
+    if (access(path, R_OK) < 0)
+        return error_set_errno(err, -errno, "%s: no runtime for OpenMP", path);
+    int r = add_runtime(additions, err);
+    if (r == 0)
+        add_value(additions, PRELOAD, path);
+    return r;
+}
+
 static char *joined(const char *entry, enum variable variable, const struct text *value)
 {
     struct text out = TEXT_INIT;
@@ -211,6 +227,8 @@ int backend_environment(const struct session *session, const struct record_optio
     bool failed = false;
     for (size_t i = 0; i < sizeof(collectors) / sizeof(collectors[0]) && r == 0; i++)
         r = add_collector(&additions, i, err);
+    if (r == 0)
+        r = add_openmp_runtime(&additions, err);
     if (additions.hindered)
         log_warning(options->log, "%s: its calls are not traced", additions.obstacle);
     for (int variable = 0; variable < VARIABLES; variable++)

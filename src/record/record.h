@@ -22,6 +22,7 @@ struct record_options {
     size_t stack_copy_bytes;     /* CALLGRAPH_DWARF */
     bool call_tree;              /* a stack with every call that backends trace */
     bool gpu_pc_sampling;
+    const char *openmp_runtime;  /* a library to stand for the program's own; NULL = none */
     bool keep_code;              /* for disassembly: collectors keep the code that devices run */
     uint64_t buffer_limit_bytes; /* 0 = keep everything */
     uint64_t delay_ns, duration_ns; /* duration 0 = until the target ends */

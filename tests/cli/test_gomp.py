@@ -249,7 +249,7 @@ def test_runtimes_that_packages_bring_along_are_each_served(runner, apps, tmp_pa
     assert count(spans(profiled)) == {"parallel": 6, "implicit_task": 15, "critical": 15, "barrier": 30, "single": 6, "task": 18, "task_create": 18}
 
 
-@pytest.mark.parametrize("how", ["preloaded", "linked"])
+@pytest.mark.parametrize("how", ["preloaded", "linked", "asked for"])
 def test_a_program_on_llvm_s_runtime_is_recorded_through_it(runner, apps, tmp_path, how):
     """LLVM's libomp has libgomp's functions, too. With the program on it, OMPT tells, and the wrappers let everything pass."""
     found = sorted(pathlib.Path("/usr/lib").glob("**/libomp.so.5"))
@@ -262,7 +262,8 @@ def test_a_program_on_llvm_s_runtime_is_recorded_through_it(runner, apps, tmp_pa
         subprocess.run(["gcc", "-std=gnu17", "-O1", "-g", "-fopenmp", "-c", source, "-o", f"{program}.o"], check=True)
         subprocess.run(["gcc", "-o", str(program), f"{program}.o", str(found[0])], check=True)
     env = {"LD_PRELOAD": str(found[0])} if how == "preloaded" else None
-    theirs = runner.profiled([program, 2, "regions", "criticals", "locks"], OPENMP, env=env)
+    options = [*OPENMP, "--openmp-runtime", str(found[0])] if how == "asked for" else OPENMP
+    theirs = runner.profiled([program, 2, "regions", "criticals", "locks"], options, env=env)
     assert theirs.status == 0 and theirs.stdout == ours.stdout, theirs.stderr
     rows = spans(theirs)
     assert rows, (theirs.stderr, theirs.summary()["ledger"])

@@ -88,4 +88,4 @@ def test_objects_are_files_of_the_session(tmp_path, options):
     files = sorted(tmp_path.glob("hprofiler-*/object-*"), key=lambda path: path.name.rsplit("-", 1)[1])
     assert [path.stat().st_size for path in files] == [5000, 1]
     assert files[0].read_bytes() == b"\xa5" * 5000
-    assert trace.lost("session's directory") == 2
+    assert [(row["seen"], row["lost"]) for row in trace.json["ledger"] if row["source"] == "device code"] == [(2, 0)]

@@ -21,18 +21,13 @@ SAME_NUMBER(CUPTI_ENTER, CUPTI_API_ENTER);
 SAME_NUMBER(CUPTI_EXIT, CUPTI_API_EXIT);
 SAME_NUMBER(CUPTI_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
 SAME_NUMBER(CUPTI_CONTEXT_DESTROY, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
-SAME_NUMBER(CUPTI_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED);
 SAME_NUMBER(CUPTI_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED);
-SAME_NUMBER(CUPTI_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
-SAME_NUMBER(CUPTI_GRAPHNODE_CLONED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 SAME_NUMBER(CUPTI_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
 SAME_NUMBER(CUPTI_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
 SAME_NUMBER(CUPTI_KERNEL_SERIAL, CUPTI_ACTIVITY_KIND_KERNEL);
 SAME_NUMBER(CUPTI_CONTEXT, CUPTI_ACTIVITY_KIND_CONTEXT);
 SAME_NUMBER(CUPTI_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-SAME_NUMBER(CUPTI_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD);
 SAME_NUMBER(CUPTI_MEMCPY_PEER, CUPTI_ACTIVITY_KIND_MEMCPY2);
-SAME_NUMBER(CUPTI_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
 
 SAME_OFFSET(cupti_call, function, CUpti_CallbackData, functionName);
 SAME_OFFSET(cupti_call, parameters, CUpti_CallbackData, functionParams);
@@ -46,24 +41,17 @@ SAME_OFFSET(cupti_resource, stream, CUpti_ResourceData, resourceHandle.stream);
 SAME_OFFSET(cupti_resource, descriptor, CUpti_ResourceData, resourceDescriptor);
 SAME_OFFSET(cupti_module, cubin_bytes, CUpti_ModuleResourceData, cubinSize);
 SAME_OFFSET(cupti_module, cubin, CUpti_ModuleResourceData, pCubin);
-SAME_OFFSET(cupti_graph, node, CUpti_GraphData, node);
-SAME_OFFSET(cupti_graph, original_node, CUpti_GraphData, originalNode);
-SAME_OFFSET(cupti_graph, executable, CUpti_GraphData, graphExec);
 
 #if CUPTI_API_VERSION >= 130000
 typedef CUpti_ActivityKernel10 their_kernel;
 typedef CUpti_ActivityMemcpy6 their_memcpy;
 typedef CUpti_ActivityMemcpyPtoP4 their_memcpy_peer;
 typedef CUpti_ActivityContext3 their_context;
-typedef CUpti_ActivityGraphTrace2 their_graph_trace;
-typedef CUpti_ActivityOverhead3 their_overhead;
 #else
 typedef CUpti_ActivityKernel8 their_kernel;
 typedef CUpti_ActivityMemcpy5 their_memcpy;
 typedef CUpti_ActivityMemcpyPtoP4 their_memcpy_peer;
 typedef CUpti_ActivityContext their_context;
-typedef CUpti_ActivityGraphTrace their_graph_trace;
-typedef CUpti_ActivityOverhead their_overhead;
 #endif
 SAME_OFFSET(cupti_kernel, registers, their_kernel, registersPerThread);
 SAME_OFFSET(cupti_kernel, start, their_kernel, start);
@@ -105,13 +93,6 @@ SAME_OFFSET(cupti_memset, graph_node, CUpti_ActivityMemset4, graphNodeId);
 SAME_OFFSET(cupti_memset, graph, CUpti_ActivityMemset4, graphId);
 SAME_OFFSET(cupti_context, device, their_context, deviceId);
 SAME_OFFSET(cupti_context, null_stream, their_context, nullStreamId);
-SAME_OFFSET(cupti_graph_trace, correlation, their_graph_trace, correlationId);
-SAME_OFFSET(cupti_graph_trace, start, their_graph_trace, start);
-SAME_OFFSET(cupti_graph_trace, graph, their_graph_trace, graphId);
-SAME_OFFSET(cupti_graph_trace, stream, their_graph_trace, streamId);
-SAME_OFFSET(cupti_overhead, overhead_kind, their_overhead, overheadKind);
-SAME_OFFSET(cupti_overhead, start, their_overhead, start);
-SAME_OFFSET(cupti_overhead, end, their_overhead, end);
 
 SAME_NUMBER(CUPTI_SAMPLING_PERIOD, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD);
 SAME_NUMBER(CUPTI_SAMPLING_STALL_REASONS, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON);

@@ -5,6 +5,7 @@
  * as dropped).
  */
 #include "cuda.h"
+#include "../lane_record.h"
 #include "../runtime/sys.h"
 #include "../loader.h"
 
@@ -64,27 +65,14 @@ static void on_buffer_requested(uint8_t **ret_buffer, size_t *ret_size, size_t *
     *ret_records = 0;
 }
 
-/* A record on a stream's lane, its payload fields behind it as positions ascend. */
-struct device_record {
-    struct wire_device_span span;
-    uint64_t fields[24];
-    uint32_t count;
-};
-
-static void field(struct device_record *record, unsigned position, uint64_t value)
-{
-    record->fields[record->count++] = value;
-    record->span.span.present |= 1u << position;
-}
-
-static void field_if(struct device_record *record, unsigned position, uint64_t value)
+static void field_if(struct lane_record *record, unsigned position, uint64_t value)
 {
     if (value)
-        field(record, position, value);
+        lane_field(record, position, value);
 }
 
 /* False: without times there is no span; it is counted. */
-static bool begin(struct device_record *record, uint64_t start, uint64_t end, uint32_t device, uint32_t context, uint32_t stream,
+static bool begin(struct lane_record *record, uint64_t start, uint64_t end, uint32_t device, uint32_t context, uint32_t stream,
                   uint32_t correlation)
 {
     if (start == 0 || end == 0 || end < start) {
@@ -103,41 +91,32 @@ static bool begin(struct device_record *record, uint64_t start, uint64_t end, ui
     return true;
 }
 
-static void finish(struct device_record *record, uint32_t name, unsigned kind, unsigned payload)
+static void finish(struct lane_record *record, uint32_t name, unsigned kind, unsigned payload)
 {
-    uint32_t bytes = (uint32_t)sizeof record->span + record->count * 8;
-    record->span.span.header = (struct wire_header){WIRE_DEVICE_SPAN, (uint16_t)(bytes / 8), name};
-    record->span.span.span_kind = (uint8_t)kind;
-    record->span.span.payload_kind = (uint8_t)payload;
-    rt_place place = rt_open(bytes);
-    if (!place.record)
-        return;
-    memcpy(place.record, &record->span, sizeof record->span);
-    memcpy((char *)place.record + sizeof record->span, record->fields, record->count * 8);
-    rt_close(place);
-    __atomic_fetch_add(&cuda.device_records, 1, __ATOMIC_RELAXED);
+    if (lane_write(record, name, kind, payload))
+        __atomic_fetch_add(&cuda.device_records, 1, __ATOMIC_RELAXED);
 }
 
 static void on_kernel(const struct cupti_kernel *kernel)
 {
-    struct device_record record;
+    struct lane_record record;
     if (!begin(&record, kernel->start, kernel->end, kernel->device, kernel->context, kernel->stream, kernel->correlation))
         return;
     for (unsigned i = 0; i < 3; i++)
-        field(&record, FIELD_KERNEL_grid_x + i, (uint32_t)kernel->grid[i]);
+        lane_field(&record, FIELD_KERNEL_grid_x + i, (uint32_t)kernel->grid[i]);
     for (unsigned i = 0; i < 3; i++)
-        field(&record, FIELD_KERNEL_block_x + i, (uint32_t)kernel->block[i]);
+        lane_field(&record, FIELD_KERNEL_block_x + i, (uint32_t)kernel->block[i]);
     if (kernel->queued && kernel->queued <= kernel->start)
-        field(&record, FIELD_KERNEL_queued_ns, record.span.span.begin - cuda_clock_ticks(kernel->queued));
+        lane_field(&record, FIELD_KERNEL_queued_ns, record.span.span.begin - cuda_clock_ticks(kernel->queued));
     if (kernel->submitted && kernel->submitted <= kernel->start)
-        field(&record, FIELD_KERNEL_submitted_ns, record.span.span.begin - cuda_clock_ticks(kernel->submitted));
-    field(&record, FIELD_KERNEL_registers, kernel->registers);
-    field(&record, FIELD_KERNEL_shared_static, (uint32_t)kernel->shared_static);
-    field(&record, FIELD_KERNEL_shared_dynamic, (uint32_t)kernel->shared_dynamic);
-    field(&record, FIELD_KERNEL_local, kernel->local);
+        lane_field(&record, FIELD_KERNEL_submitted_ns, record.span.span.begin - cuda_clock_ticks(kernel->submitted));
+    lane_field(&record, FIELD_KERNEL_registers, kernel->registers);
+    lane_field(&record, FIELD_KERNEL_shared_static, (uint32_t)kernel->shared_static);
+    lane_field(&record, FIELD_KERNEL_shared_dynamic, (uint32_t)kernel->shared_dynamic);
+    lane_field(&record, FIELD_KERNEL_local, kernel->local);
     for (unsigned i = 0; i < 3 && kernel->cluster[0]; i++)
-        field(&record, FIELD_KERNEL_cluster_x + i, kernel->cluster[i]);
-    field(&record, FIELD_KERNEL_context, kernel->context);
+        lane_field(&record, FIELD_KERNEL_cluster_x + i, kernel->cluster[i]);
+    lane_field(&record, FIELD_KERNEL_context, kernel->context);
     field_if(&record, FIELD_KERNEL_graph, kernel->graph_node ? kernel->graph : 0);
     field_if(&record, FIELD_KERNEL_graph_node, kernel->graph_node);
     if (!kernel->graph_node)
@@ -170,16 +149,16 @@ static uint32_t memory_word(unsigned kind)
 
 static void on_memcpy(const struct cupti_memcpy *copy)
 {
-    struct device_record record;
+    struct lane_record record;
     if (!begin(&record, copy->start, copy->end, copy->device, copy->context, copy->stream, copy->correlation))
         return;
     const char *direction = copy_direction(copy->copy_kind);
     if (direction)
-        field(&record, FIELD_COPY_direction, cuda_word(direction));
-    field(&record, FIELD_COPY_bytes, copy->bytes);
+        lane_field(&record, FIELD_COPY_direction, cuda_word(direction));
+    lane_field(&record, FIELD_COPY_bytes, copy->bytes);
     field_if(&record, FIELD_COPY_source_memory, memory_word(copy->source_kind));
     field_if(&record, FIELD_COPY_destination_memory, memory_word(copy->destination_kind));
-    field(&record, FIELD_COPY_context, copy->context);
+    lane_field(&record, FIELD_COPY_context, copy->context);
     field_if(&record, FIELD_COPY_graph, copy->graph_node ? copy->graph : 0);
     field_if(&record, FIELD_COPY_graph_node, copy->graph_node);
     finish(&record, cuda_word(copy_name(copy->copy_kind)), SPAN_KIND_COPY, PAYLOAD_COPY);
@@ -187,16 +166,16 @@ static void on_memcpy(const struct cupti_memcpy *copy)
 
 static void on_memcpy_peer(const struct cupti_memcpy_peer *copy)
 {
-    struct device_record record;
+    struct lane_record record;
     if (!begin(&record, copy->start, copy->end, copy->device, copy->context, copy->stream, copy->correlation))
         return;
-    field(&record, FIELD_COPY_direction, cuda_word("peer"));
-    field(&record, FIELD_COPY_bytes, copy->bytes);
+    lane_field(&record, FIELD_COPY_direction, cuda_word("peer"));
+    lane_field(&record, FIELD_COPY_bytes, copy->bytes);
     field_if(&record, FIELD_COPY_source_memory, memory_word(copy->source_kind));
     field_if(&record, FIELD_COPY_destination_memory, memory_word(copy->destination_kind));
-    field(&record, FIELD_COPY_source_device, copy->source_device);
-    field(&record, FIELD_COPY_destination_device, copy->destination_device);
-    field(&record, FIELD_COPY_context, copy->context);
+    lane_field(&record, FIELD_COPY_source_device, copy->source_device);
+    lane_field(&record, FIELD_COPY_destination_device, copy->destination_device);
+    lane_field(&record, FIELD_COPY_context, copy->context);
     field_if(&record, FIELD_COPY_graph, copy->graph_node ? copy->graph : 0);
     field_if(&record, FIELD_COPY_graph_node, copy->graph_node);
     finish(&record, cuda_word("copy device to peer"), SPAN_KIND_COPY, PAYLOAD_COPY);
@@ -204,29 +183,16 @@ static void on_memcpy_peer(const struct cupti_memcpy_peer *copy)
 
 static void on_memset(const struct cupti_memset *fill)
 {
-    struct device_record record;
+    struct lane_record record;
     if (!begin(&record, fill->start, fill->end, fill->device, fill->context, fill->stream, fill->correlation))
         return;
-    field(&record, FIELD_FILL_bytes, fill->bytes);
-    field(&record, FIELD_FILL_value, fill->value);
+    lane_field(&record, FIELD_FILL_bytes, fill->bytes);
+    lane_field(&record, FIELD_FILL_value, fill->value);
     field_if(&record, FIELD_FILL_memory, memory_word(fill->memory_kind));
-    field(&record, FIELD_FILL_context, fill->context);
+    lane_field(&record, FIELD_FILL_context, fill->context);
     field_if(&record, FIELD_FILL_graph, fill->graph_node ? fill->graph : 0);
     field_if(&record, FIELD_FILL_graph_node, fill->graph_node);
     finish(&record, cuda_word("fill"), SPAN_KIND_FILL, PAYLOAD_FILL);
-}
-
-/* A graph as a whole, where its nodes can't be had. */
-static void on_graph(const struct cupti_graph_trace *graph)
-{
-    struct device_record record;
-    if (!begin(&record, graph->start, graph->end, graph->device, graph->context, graph->stream, graph->correlation))
-        return;
-    field(&record, FIELD_KERNEL_context, graph->context);
-    field(&record, FIELD_KERNEL_graph, graph->graph);
-    field(&record, FIELD_KERNEL_opaque, 1);
-    finish(&record, cuda_word("graph (opaque)"), SPAN_KIND_GRAPH, PAYLOAD_KERNEL);
-    __atomic_fetch_add(&cuda.graphs_opaque, 1, __ATOMIC_RELAXED);
 }
 
 static void on_context(const struct cupti_context *context)
@@ -250,9 +216,6 @@ static void on_record(const struct cupti_record *record)
         break;
     case CUPTI_MEMSET:
         on_memset(body);
-        break;
-    case CUPTI_GRAPH_TRACE:
-        on_graph(body);
         break;
     case CUPTI_CONTEXT:
         on_context(body);

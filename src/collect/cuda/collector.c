@@ -51,8 +51,6 @@ static void write_ledger(void)
         cuda_ledger("cuda device records", "no times from the device", 0, 0, cuda.unstamped);
     if (cuda.dropped)
         cuda_ledger("cuda device records", "dropped by CUPTI: its buffers were full", 0, 0, cuda.dropped);
-    if (cuda.graphs_opaque)
-        cuda_ledger("cuda graphs", "nodes not recorded: one span a launch", cuda.graphs_opaque, cuda.graphs_opaque, 0);
     if (cuda.launches > cuda.launched_kernels)
         cuda_ledger("cuda kernels", "launched, but not ended when the program did", cuda.launches, cuda.launched_kernels,
                     cuda.launches - cuda.launched_kernels);

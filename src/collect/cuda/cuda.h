@@ -21,7 +21,7 @@ struct cuda {
     /* Counted for the ledger, atomically. */
     uint64_t launches;             /* of kernels, successful, not into a graph */
     uint64_t launched_kernels;     /* records of kernels that were launched so */
-    uint64_t device_records, unstamped, dropped, graphs_opaque;
+    uint64_t device_records, unstamped, dropped;
 };
 extern struct cuda cuda;
 

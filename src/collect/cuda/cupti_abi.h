@@ -22,10 +22,7 @@ enum { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
 enum {
     CUPTI_CONTEXT_CREATED = 1,
     CUPTI_CONTEXT_DESTROY = 2,
-    CUPTI_STREAM_CREATED = 3,
     CUPTI_MODULE_LOADED = 6,
-    CUPTI_GRAPHNODE_CREATED = 13,
-    CUPTI_GRAPHNODE_CLONED = 20,
 };
 
 enum cupti_activity_kind {
@@ -34,9 +31,7 @@ enum cupti_activity_kind {
     CUPTI_KERNEL_SERIAL = 3,
     CUPTI_CONTEXT = 9,
     CUPTI_KERNEL = 10,
-    CUPTI_OVERHEAD = 17,
     CUPTI_MEMCPY_PEER = 22,
-    CUPTI_GRAPH_TRACE = 51,
 };
 
 struct cupti_call {
@@ -61,12 +56,6 @@ struct cupti_module {
     uint32_t module;
     size_t cubin_bytes;
     const char *cubin;
-};
-
-struct cupti_graph {
-    void *graph, *original_graph, *node, *original_node;
-    uint32_t node_type;
-    void *dependency, *executable;
 };
 
 struct cupti_record {
@@ -136,18 +125,6 @@ struct cupti_memset {
 struct cupti_context {
     uint32_t kind, context, device;
     uint16_t compute_api, null_stream;
-};
-
-struct cupti_graph_trace {
-    uint32_t kind, correlation;
-    uint64_t start, end;
-    uint32_t device, graph, context, stream;
-};
-
-struct cupti_overhead {
-    uint32_t kind, overhead_kind, object_kind;
-    uint32_t object[3]; /* process and thread, or device, context and stream */
-    uint64_t start, end;
 };
 
 /* PC sampling. Every structure begins with its own size. */

@@ -20,14 +20,11 @@ typedef void (*cupti_buffer_completed)(cuda_context context, uint32_t stream, ui
     CUPTI(register_timestamp, "cuptiActivityRegisterTimestampCallback", (uint64_t(*)(void)))                           \
     CUPTI(register_buffers, "cuptiActivityRegisterCallbacks", (cupti_buffer_requested, cupti_buffer_completed))        \
     CUPTI(enable, "cuptiActivityEnable", (uint32_t kind))                                                              \
-    CUPTI(disable, "cuptiActivityDisable", (uint32_t kind))                                                            \
     CUPTI(flush, "cuptiActivityFlushAll", (uint32_t forced))                                                           \
     CUPTI(next_record, "cuptiActivityGetNextRecord", (uint8_t *, size_t, struct cupti_record **))                      \
     CUPTI(dropped, "cuptiActivityGetNumDroppedRecords", (cuda_context, uint32_t stream, size_t *))                     \
     CUPTI(stream_id, "cuptiGetStreamIdEx", (cuda_context, cuda_stream, uint8_t per_thread, uint32_t *))                \
-    CUPTI(context_id, "cuptiGetContextId", (cuda_context, uint32_t *))                                                 \
-    CUPTI(device_id, "cuptiGetDeviceId", (cuda_context, uint32_t *))                                                   \
-    CUPTI(graph_node_id, "cuptiGetGraphNodeId", (void *, uint64_t *))
+    CUPTI(device_id, "cuptiGetDeviceId", (cuda_context, uint32_t *))
 
 /* Only for PC sampling: newer, and all or none. */
 #define CUPTI_SAMPLING_FUNCTIONS(CUPTI)                                                                                \

@@ -5,6 +5,7 @@
  * give out are numbers of texts. Push and pop nest by thread and domain; ranges by start and end don't and get a lane.
  */
 #include "../collector.h"
+#include "../lane_record.h"
 #include "../runtime/sys.h"
 
 #include <linux/mman.h>
@@ -347,19 +348,15 @@ static uint64_t range_start(struct event event)
 /* On a lane of the ranges' own: they begin and end on any thread and overlap. */
 static void write_started(const struct event *event, uint64_t begin)
 {
-    struct wire_device_span record = {.span = {.begin = begin, .end = rt_now(), .category = category_of(event)}, .queue = 1, .device = -1};
-    uint32_t bytes = (uint32_t)sizeof record + event->count * 8;
-    record.span.header = (struct wire_header){WIRE_DEVICE_SPAN, (uint16_t)(bytes / 8), name_of(event)};
-    record.span.layer = NVTX_LAYER;
-    record.span.span_kind = SPAN_KIND_RANGE;
-    record.span.payload_kind = event->present ? PAYLOAD_RANGE : 0;
-    record.span.present = event->present;
-    rt_place place = rt_open(bytes);
-    if (!place.record)
-        return;
-    memcpy(place.record, &record, sizeof record);
-    memcpy((char *)place.record + sizeof record, event->fields, event->count * 8);
-    rt_close(place);
+    struct lane_record record = {.span = {.queue = 1, .device = -1}};
+    record.span.span.begin = begin;
+    record.span.span.end = rt_now();
+    record.span.span.category = category_of(event);
+    record.span.span.layer = NVTX_LAYER;
+    record.span.span.present = event->present;
+    record.count = event->count;
+    memcpy(record.fields, event->fields, event->count * sizeof event->fields[0]);
+    lane_write(&record, name_of(event), SPAN_KIND_RANGE, PAYLOAD_RANGE);
 }
 
 static void range_end(uint64_t id)

@@ -179,7 +179,9 @@ void cuda_sampling_end(cuda_context context)
     for (uint32_t i = 0; i < places(); i++) {
         if (__atomic_load_n(&contexts[i].context, __ATOMIC_ACQUIRE) != context || !begin_collecting(true))
             continue;
+        cuda_own_calls(true);
         collect(&contexts[i], true);
+        cuda_own_calls(false);
         __atomic_store_n(&contexts[i].context, 0, __ATOMIC_RELEASE);
         __atomic_store_n(&collecting, 0, __ATOMIC_RELEASE);
     }

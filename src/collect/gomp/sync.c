@@ -169,6 +169,17 @@ INLINE unsigned dimensions(const struct gomp_state *state)
     return count && count < DIMENSIONS ? count : DIMENSIONS;
 }
 
+/* Inlined: the caller's frame stays the innermost of the stack. */
+INLINE void doacross_waited(const struct gomp_call *call, struct gomp_held *turn, const void *caller)
+{
+    turn->had = rt_now();
+    if (call->api->pass)
+        return;
+    turn->stack = gomp_stack();
+    gomp_code(caller, SPAN_KIND_ORDERED, call->state);
+    write_turn(call->state, NAME_GOMP_DOACROSS, turn, turn->had);
+}
+
 GOMP_EXPORT void GOMP_doacross_wait(long first, ...)
 {
     struct gomp_call call = gomp_call(CALLER());
@@ -180,12 +191,7 @@ GOMP_EXPORT void GOMP_doacross_wait(long first, ...)
     va_end(list);
     struct gomp_held turn = {.begin = rt_now(), .code = (uint64_t)(uintptr_t)CALLER()};
     call.api->GOMP_doacross_wait(first, MORE(more));
-    turn.had = rt_now();
-    if (call.api->pass)
-        return;
-    turn.stack = gomp_stack();
-    gomp_code(CALLER(), SPAN_KIND_ORDERED, call.state);
-    write_turn(call.state, NAME_GOMP_DOACROSS, &turn, turn.had);
+    doacross_waited(&call, &turn, CALLER());
 }
 
 GOMP_EXPORT void GOMP_doacross_ull_wait(ull first, ...)
@@ -199,12 +205,7 @@ GOMP_EXPORT void GOMP_doacross_ull_wait(ull first, ...)
     va_end(list);
     struct gomp_held turn = {.begin = rt_now(), .code = (uint64_t)(uintptr_t)CALLER()};
     call.api->GOMP_doacross_ull_wait(first, MORE(more));
-    turn.had = rt_now();
-    if (call.api->pass)
-        return;
-    turn.stack = gomp_stack();
-    gomp_code(CALLER(), SPAN_KIND_ORDERED, call.state);
-    write_turn(call.state, NAME_GOMP_DOACROSS, &turn, turn.had);
+    doacross_waited(&call, &turn, CALLER());
 }
 
 GOMP_EXPORT bool GOMP_cancel(int which, bool really)

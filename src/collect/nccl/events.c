@@ -7,6 +7,8 @@
  */
 #include "events.h"
 
+#include "../lane_record.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
@@ -198,65 +200,44 @@ static void maximum(uint64_t *target, uint64_t value)
         ;
 }
 
-struct lane_record {
-    struct wire_device_span span;
-    uint64_t fields[16];
-    uint32_t count;
-};
-
-static void field(struct lane_record *record, unsigned position, uint64_t value)
-{
-    record->fields[record->count++] = value;
-    record->span.span.present |= 1u << position;
-}
-
 static void write_lane(struct lane_record *record, const struct event *event, unsigned kind, unsigned payload)
 {
-    uint32_t bytes = (uint32_t)sizeof record->span + record->count * 8;
-    record->span.span.header = (struct wire_header){WIRE_DEVICE_SPAN, (uint16_t)(bytes / 8), event->name};
     record->span.span.layer = LAYER;
-    record->span.span.span_kind = (uint8_t)kind;
-    record->span.span.payload_kind = record->span.span.present ? (uint8_t)payload : 0;
     record->span.device = -1;
-    rt_place place = rt_open(bytes);
-    if (!place.record)
-        return;
-    memcpy(place.record, &record->span, sizeof record->span);
-    memcpy((char *)place.record + sizeof record->span, record->fields, record->count * 8);
-    rt_close(place);
+    lane_write(record, event->name, kind, payload);
 }
 
 static void collective_fields(struct lane_record *record, const struct event *event)
 {
-    field(record, FIELD_COLLECTIVE_comm, event->comm_id);
-    field(record, FIELD_COLLECTIVE_sequence, event->sequence);
+    lane_field(record, FIELD_COLLECTIVE_comm, event->comm_id);
+    lane_field(record, FIELD_COLLECTIVE_sequence, event->sequence);
     if (event->root >= 0)
-        field(record, FIELD_COLLECTIVE_root, (uint64_t)event->root);
+        lane_field(record, FIELD_COLLECTIVE_root, (uint64_t)event->root);
     if (event->bytes)
-        field(record, FIELD_COLLECTIVE_bytes_sent, event->bytes);
+        lane_field(record, FIELD_COLLECTIVE_bytes_sent, event->bytes);
     if (event->send)
-        field(record, FIELD_COLLECTIVE_send_buffer, (uintptr_t)event->send);
+        lane_field(record, FIELD_COLLECTIVE_send_buffer, (uintptr_t)event->send);
     if (event->receive)
-        field(record, FIELD_COLLECTIVE_receive_buffer, (uintptr_t)event->receive);
+        lane_field(record, FIELD_COLLECTIVE_receive_buffer, (uintptr_t)event->receive);
     if (event->algorithm)
-        field(record, FIELD_COLLECTIVE_algorithm, event->algorithm);
+        lane_field(record, FIELD_COLLECTIVE_algorithm, event->algorithm);
     if (event->protocol)
-        field(record, FIELD_COLLECTIVE_protocol, event->protocol);
+        lane_field(record, FIELD_COLLECTIVE_protocol, event->protocol);
     if (event->channels)
-        field(record, FIELD_COLLECTIVE_channels, event->channels);
+        lane_field(record, FIELD_COLLECTIVE_channels, event->channels);
     if (event->rank >= 0)
-        field(record, FIELD_COLLECTIVE_rank, (uint64_t)event->rank);
+        lane_field(record, FIELD_COLLECTIVE_rank, (uint64_t)event->rank);
 }
 
 static void message_fields(struct lane_record *record, const struct event *event, bool sends)
 {
-    field(record, FIELD_MESSAGE_comm, event->comm_id);
-    field(record, FIELD_MESSAGE_order, event->order);
-    field(record, sends ? FIELD_MESSAGE_send_to : FIELD_MESSAGE_receive_from, (uint64_t)(int64_t)event->peer);
+    lane_field(record, FIELD_MESSAGE_comm, event->comm_id);
+    lane_field(record, FIELD_MESSAGE_order, event->order);
+    lane_field(record, sends ? FIELD_MESSAGE_send_to : FIELD_MESSAGE_receive_from, (uint64_t)(int64_t)event->peer);
     if (event->bytes)
-        field(record, sends ? FIELD_MESSAGE_send_bytes : FIELD_MESSAGE_receive_bytes, event->bytes);
+        lane_field(record, sends ? FIELD_MESSAGE_send_bytes : FIELD_MESSAGE_receive_bytes, event->bytes);
     if (event->send)
-        field(record, sends ? FIELD_MESSAGE_send_buffer : FIELD_MESSAGE_receive_buffer, (uintptr_t)event->send);
+        lane_field(record, sends ? FIELD_MESSAGE_send_buffer : FIELD_MESSAGE_receive_buffer, (uintptr_t)event->send);
 }
 
 static void clock_bound(uint64_t time, uint64_t device_ns, int order)

@@ -283,10 +283,6 @@ cupti_result cuptiActivityEnable(uint32_t kind)
 {
     return kind ? CUPTI_OK : 1;
 }
-cupti_result cuptiActivityDisable(uint32_t kind)
-{
-    return kind ? CUPTI_OK : 1;
-}
 cupti_result cuptiActivityFlushAll(uint32_t forced)
 {
     (void)forced;
@@ -315,21 +311,9 @@ cupti_result cuptiGetStreamIdEx(cuda_context context, cuda_stream stream, uint8_
     *id = (uint32_t)((uintptr_t)stream >> 4 & 0xffff);
     return CUPTI_OK;
 }
-cupti_result cuptiGetContextId(cuda_context context, uint32_t *id)
-{
-    (void)context;
-    *id = 1;
-    return CUPTI_OK;
-}
 cupti_result cuptiGetDeviceId(cuda_context context, uint32_t *id)
 {
     (void)context;
     *id = context_device;
     return CUPTI_OK;
-}
-cupti_result cuptiGetGraphNodeId(void *node, uint64_t *id)
-{
-    (void)node;
-    (void)id;
-    return 1;
 }

@@ -157,7 +157,6 @@ cupti_result cuptiEnableCallback(uint32_t enable, cupti_subscriber subscriber, u
     return real.enable_callback(enable, subscriber, domain, id);
 }
 cupti_result cuptiActivityEnable(uint32_t kind) { return real.enable(kind); }
-cupti_result cuptiActivityDisable(uint32_t kind) { return real.disable(kind); }
 cupti_result cuptiActivityFlushAll(uint32_t forced)
 {
     cupti_result result = real.flush(forced);
@@ -176,6 +175,4 @@ cupti_result cuptiGetStreamIdEx(cuda_context context, cuda_stream stream, uint8_
 {
     return real.stream_id(context, stream, per_thread, id);
 }
-cupti_result cuptiGetContextId(cuda_context context, uint32_t *id) { return real.context_id(context, id); }
 cupti_result cuptiGetDeviceId(cuda_context context, uint32_t *id) { return real.device_id(context, id); }
-cupti_result cuptiGetGraphNodeId(void *node, uint64_t *id) { return real.graph_node_id(node, id); }

@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import tempfile
 
 import pytest
 
@@ -19,6 +20,13 @@ os.environ["ASAN_OPTIONS"] = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS
 
 def hprofiler_path():
     return pathlib.Path(os.environ.get("HPROFILER_BIN") or ROOT / "build/bin/hprofiler").absolute()
+
+
+def pytest_configure(config):
+    """An own base folder: the one pytest shares between its processes is closed to other users by each that starts."""
+    if config.option.basetemp is None:
+        config.option.basetemp = tempfile.mkdtemp(prefix="pytest-hprofiler-")
+        config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 
 @pytest.fixture(scope="session")

@@ -91,6 +91,13 @@ struct dependency_graph {
     void *hold;
 };
 
+/* The lane's point before this one; POINT_NONE for a lane's first point and for joins. */
+static inline uint32_t graph_previous_point(const struct dependency_graph *graph, uint32_t point)
+{
+    uint32_t lane = graph->lane[point];
+    return lane == LANE_NONE || graph->lanes[lane].first_point == point ? POINT_NONE : point - 1;
+}
+
 struct graph_options {
     bool no_processor_edges;  /* leave out EDGE_RULE_PROCESSOR */
     uint32_t leave_out_rules; /* bits by enum edge_rule: for measuring what each is worth */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The run recomputed: one pass over the points in the order of their dependences. */
+#include "replay.h"
+
+void replay(const struct dependency_graph *graph, const int64_t *interval_weight_ns, const int64_t *edge_weight_ns,
+            int64_t *ret_time_ns)
+{
+    const int64_t *interval = interval_weight_ns ? interval_weight_ns : graph->interval_weight_ns;
+    for (uint32_t i = 0; i < graph->point_count; i++) {
+        uint32_t point = graph->order[i], previous = graph_previous_point(graph, point);
+        uint32_t first = graph->first_edge[point], end = graph->first_edge[point + 1];
+        int64_t latest_ns = previous != POINT_NONE ? ret_time_ns[previous] + interval[point] : INT64_MIN;
+        for (uint32_t e = first; e < end; e++) {
+            int64_t weight_ns = edge_weight_ns ? edge_weight_ns[e] : graph->edges[e].weight_ns;
+            int64_t time_ns = ret_time_ns[graph->edges[e].from] + weight_ns;
+            if (time_ns > latest_ns)
+                latest_ns = time_ns;
+        }
+        ret_time_ns[point] = previous == POINT_NONE && first == end ? graph->time_ns[point] : latest_ns;
+    }
+}
+
+int64_t replay_makespan(const struct dependency_graph *graph, const int64_t *time_ns)
+{
+    if (graph->point_count == 0)
+        return 0;
+    int64_t begin_ns = time_ns[0], end_ns = time_ns[0];
+    for (uint32_t i = 1; i < graph->point_count; i++) {
+        if (time_ns[i] < begin_ns)
+            begin_ns = time_ns[i];
+        if (time_ns[i] > end_ns)
+            end_ns = time_ns[i];
+    }
+    return end_ns - begin_ns;
+}

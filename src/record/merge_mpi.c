@@ -29,12 +29,14 @@ static void mpi_destroy(void *state)
     free(mpi->comms);
     free(mpi->groups);
     free(mpi->accesses);
+    free(mpi->epochs);
     map_finish(&mpi->process_index);
     map_finish(&mpi->comm_index);
     map_finish(&mpi->local_comms);
     map_finish(&mpi->group_index);
     map_finish(&mpi->finalize_names);
     map_finish(&mpi->closing_names);
+    map_finish(&mpi->epoch_names);
     message_match_destroy(mpi->match);
     free(mpi);
 }
@@ -158,6 +160,8 @@ static int mpi_note(struct merge *merge, void *state, const struct merge_span *s
     if (span->payload->kind == PAYLOAD_MESSAGE && span->span->kind != SPAN_KIND_PROBE)
         return merge_mpi_add_message(mpi, process, span, handle);
     int code = merge_mpi_add_access(mpi, process, span, handle);
+    if (code == 0)
+        code = merge_mpi_add_epoch(mpi, process, span, handle);
     return code ? code : merge_mpi_add_member(mpi, process, span, handle);
 }
 
@@ -201,6 +205,8 @@ static int mpi_finish(struct merge *merge, void *state, struct error *err)
             code = merge_mpi_link_messages(mpi);
         if (code == 0)
             code = merge_mpi_link_accesses(mpi);
+        if (code == 0)
+            code = merge_mpi_link_epochs(mpi);
         if (code == 0)
             code = merge_mpi_close_groups(mpi);
     }

@@ -48,6 +48,18 @@ struct mpi_access {
     uint8_t closing;               /* 0 = an access */
 };
 
+enum mpi_epoch_role { MPI_EPOCH_POST = 1, MPI_EPOCH_START, MPI_EPOCH_COMPLETE, MPI_EPOCH_WAIT, MPI_EPOCH_TEST };
+
+/* A call that opens or closes a window to a group. */
+struct mpi_epoch {
+    uint64_t window;
+    int64_t begin_ns;
+    uint32_t process;              /* place in processes */
+    uint32_t span;
+    string_id group;               /* whom it names, as text */
+    uint8_t role;
+};
+
 struct merge_mpi {
     struct merge *merge;
     struct mpi_process *processes;
@@ -63,6 +75,9 @@ struct merge_mpi {
     struct map finalize_names;     /* string id -> whether it is a name of MPI_Finalize */
     struct mpi_access *accesses;
     size_t access_count, access_capacity;
+    struct mpi_epoch *epochs;
+    size_t epoch_count, epoch_capacity;
+    struct map epoch_names;        /* string id -> enum mpi_epoch_role */
     struct map closing_names;      /* string id -> which of the calls that complete accesses */
     uint64_t comms_unlisted, local_collectives, requests_unknown;
     struct message_match *match;
@@ -102,5 +117,9 @@ int merge_mpi_link_messages(struct merge_mpi *mpi);
 /* merge_mpi_windows.c */
 int merge_mpi_add_access(struct merge_mpi *mpi, const struct mpi_process *process, const struct merge_span *span, span_id handle);
 int merge_mpi_link_accesses(struct merge_mpi *mpi);
+
+/* merge_mpi_epochs.c */
+int merge_mpi_add_epoch(struct merge_mpi *mpi, const struct mpi_process *process, const struct merge_span *span, span_id handle);
+int merge_mpi_link_epochs(struct merge_mpi *mpi);
 
 #endif

@@ -75,6 +75,32 @@ static void windows(void)
     MPI_Win_free(&window);
 }
 
+/* Each rank lets its left neighbour put into its window, and tests for the end of it the second time. */
+static void exposures(void)
+{
+    int *memory, value = rank, right = (rank + 1) % size, left = (rank + size - 1) % size, over = 0;
+    MPI_Win window;
+    MPI_Group world, origin, target;
+    MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &left, &origin);
+    MPI_Group_incl(world, 1, &right, &target);
+    for (int i = 0; i < 2; i++) {
+        MPI_Win_post(origin, 0, window);
+        MPI_Win_start(target, 0, window);
+        MPI_Put(&value, 1, MPI_INT, right, 0, 1, MPI_INT, window);
+        MPI_Win_complete(window);
+        if (i == 0)
+            MPI_Win_wait(window);
+        while (i == 1 && !over)
+            MPI_Win_test(window, &over);
+    }
+    MPI_Group_free(&origin);
+    MPI_Group_free(&target);
+    MPI_Group_free(&world);
+    MPI_Win_free(&window);
+}
+
 static void many(int count)
 {
     int value = 0;
@@ -123,6 +149,8 @@ int main(int argc, char **argv)
         ring(10);
     else if (strcmp(what, "requests") == 0)
         requests();
+    else if (strcmp(what, "exposures") == 0)
+        exposures();
     else if (strcmp(what, "groups") == 0)
         groups();
     else if (strcmp(what, "windows") == 0)

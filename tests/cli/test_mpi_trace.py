@@ -129,6 +129,18 @@ def test_accesses_lead_to_what_completes_them(mpi):
     assert trace.lost("MPI%") == []
 
 
+def test_windows_opened_to_groups_join_both_sides(mpi):
+    trace = mpi.trace("exposures")
+    expected = {("MPI_Put", str(rank), "MPI_Win_complete", str(rank), "certain"): 2 for rank in range(RANKS)}
+    for rank in range(RANKS):
+        left, right = str((rank - 1) % RANKS), str((rank + 1) % RANKS)
+        expected["MPI_Win_post", str(rank), "MPI_Win_start", left, "certain"] = 2
+        for end in ("MPI_Win_wait", "MPI_Win_test"):
+            expected["MPI_Win_complete", str(rank), end, right, "certain"] = 1
+    assert trace.links("sync") == expected
+    assert trace.lost("MPI%") == []
+
+
 @pytest.mark.parametrize("end", ["kill", "abort", "segfault"])
 def test_what_ranks_did_before_one_died_is_there(mpi, end):
     bare = subprocess.run(mpi.launch(end), cwd=mpi.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)

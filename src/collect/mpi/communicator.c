@@ -98,7 +98,7 @@ void mpi_comm_insert(uint64_t handle, struct mpi_comm *comm)
     insert(handle, comm);
 }
 
-static void ranks_release(struct mpi_ranks *ranks)
+void mpi_ranks_release(struct mpi_ranks *ranks)
 {
     if (ranks && __atomic_sub_fetch(&ranks->references, 1, __ATOMIC_ACQ_REL) == 0)
         mpi_memory_give(ranks, sizeof *ranks + ranks->size * sizeof ranks->world[0]);
@@ -116,10 +116,10 @@ void mpi_comm_release(struct mpi_comm *comm)
     if (!comm || comm == &mpi_world || __atomic_sub_fetch(&comm->references, 1, __ATOMIC_ACQ_REL))
         return;
     mpi_memory_give(comm->target_epochs, comm->peers ? comm->peers->size * sizeof comm->target_epochs[0] : 0);
-    ranks_release(comm->peers);
-    ranks_release(comm->own);
-    ranks_release(comm->to);
-    ranks_release(comm->from);
+    mpi_ranks_release(comm->peers);
+    mpi_ranks_release(comm->own);
+    mpi_ranks_release(comm->to);
+    mpi_ranks_release(comm->from);
     mpi_memory_give(comm, sizeof *comm);
 }
 
@@ -150,8 +150,8 @@ struct mpi_comm *mpi_comm_add(uint64_t handle, uint64_t identity, struct mpi_ran
 {
     struct mpi_comm *comm = peers && own ? mpi_memory_take(sizeof *comm) : 0;
     if (!comm) {
-        ranks_release(peers);
-        ranks_release(own);
+        mpi_ranks_release(peers);
+        mpi_ranks_release(own);
         return 0;
     }
     comm->handle = handle;

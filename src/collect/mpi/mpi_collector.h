@@ -184,6 +184,7 @@ extern struct mpi_comm mpi_world;
 void mpi_world_start(void);
 struct mpi_ranks *mpi_ranks_of(MPI_Group group);
 struct mpi_ranks *mpi_ranks_share(struct mpi_ranks *ranks);
+void mpi_ranks_release(struct mpi_ranks *ranks); /* NULL: nothing happens */
 bool mpi_comm_groups(MPI_Comm comm, struct mpi_ranks **ret_peers, struct mpi_ranks **ret_own);
 struct mpi_comm *mpi_comm_learn(uint64_t handle, MPI_Comm comm);
 struct mpi_comm *mpi_comm_in_table(uint64_t handle);
@@ -417,7 +418,7 @@ void mpi_win_made(struct mpi_call *call, unsigned number, MPI_Comm parent, MPI_W
 void mpi_accessed(struct mpi_call *call, unsigned number, const struct mpi_access *access, unsigned word, MPI_Op op, MPI_Win win,
                   const MPI_Request *request, int result);
 void mpi_fenced(struct mpi_call *call, unsigned number, int assertion, MPI_Win win);
-void mpi_epoch_begun(struct mpi_call *call, unsigned number, int assertion, MPI_Win win);
+void mpi_epoch_begun(struct mpi_call *call, unsigned number, MPI_Group group, int assertion, MPI_Win win);
 void mpi_epoch_synced(struct mpi_call *call, unsigned number, int rank, MPI_Win win);
 void mpi_locked(struct mpi_call *call, unsigned number, unsigned lock, int rank, int assertion, MPI_Win win);
 void mpi_unlocked(struct mpi_call *call, unsigned number, int rank, MPI_Win win);

@@ -4,6 +4,7 @@
  * a fence, start or lock_all begins one for all targets, a lock begins one for its target.
  */
 #include "mpi_collector.h"
+#include "rank_list.h"
 
 static struct mpi_comm *window_of(MPI_Win win)
 {
@@ -37,8 +38,15 @@ static uint64_t epoch_of(const struct mpi_comm *window, int rank)
     return window->epoch;
 }
 
-static void record(struct mpi_call *call, unsigned number, const struct mpi_comm *window, int rank, unsigned lock, uint64_t sequence,
-                   int assertion)
+struct sync {
+    int rank;           /* MPI_PROC_NULL = all */
+    unsigned lock;      /* word */
+    uint64_t sequence;
+    int assertion;
+    uint32_t group;     /* string */
+};
+
+static void record(struct mpi_call *call, unsigned number, const struct mpi_comm *window, const struct sync *sync)
 {
     struct mpi_span span;
     if (!call->rt.thread)
@@ -46,16 +54,18 @@ static void record(struct mpi_call *call, unsigned number, const struct mpi_comm
     mpi_span_begin(&span, call, number, SPAN_KIND_RMA, PAYLOAD_RMA);
     if (window) {
         mpi_field(&span, FIELD_RMA_window, window->identity);
-        if (rank != MPI_PROC_NULL)
-            mpi_field(&span, FIELD_RMA_target, (uint64_t)(int64_t)mpi_peer(window, rank));
-        mpi_field(&span, FIELD_RMA_epoch, epoch_of(window, rank));
+        if (sync->rank != MPI_PROC_NULL)
+            mpi_field(&span, FIELD_RMA_target, (uint64_t)(int64_t)mpi_peer(window, sync->rank));
+        mpi_field(&span, FIELD_RMA_epoch, epoch_of(window, sync->rank));
     }
-    if (lock)
-        mpi_field(&span, FIELD_RMA_lock, mpi.words[lock]);
-    if (sequence)
-        mpi_field(&span, FIELD_RMA_sequence, sequence);
-    if (assertion)
-        mpi_field(&span, FIELD_RMA_assertion, (uint64_t)assertion);
+    if (sync->lock)
+        mpi_field(&span, FIELD_RMA_lock, mpi.words[sync->lock]);
+    if (sync->sequence)
+        mpi_field(&span, FIELD_RMA_sequence, sync->sequence);
+    if (sync->assertion)
+        mpi_field(&span, FIELD_RMA_assertion, (uint64_t)sync->assertion);
+    if (sync->group)
+        mpi_field(&span, FIELD_RMA_group, sync->group);
     mpi_span_end(call, &span);
 }
 
@@ -93,22 +103,36 @@ void mpi_fenced(struct mpi_call *call, unsigned number, int assertion, MPI_Win w
 {
     struct mpi_comm *window = window_of(win);
     uint64_t sequence = window ? mpi_sequence(window) : 0;
-    record(call, number, window, MPI_PROC_NULL, 0, sequence, assertion);
+    record(call, number, window, &(struct sync){.rank = MPI_PROC_NULL, .sequence = sequence, .assertion = assertion});
     if (window)
         window->epoch++;
 }
 
-void mpi_epoch_begun(struct mpi_call *call, unsigned number, int assertion, MPI_Win win)
+/* World ranks of a group as text; 0 = none, or not to be had. */
+static uint32_t ranks_text(MPI_Group group)
+{
+    struct rank_list list;
+    struct mpi_ranks *ranks = mpi_ranks_of(group);
+    if (!ranks)
+        return 0;
+    rank_list_begin(&list);
+    for (uint32_t i = 0; i < ranks->size; i++)
+        rank_list_add(&list, ranks->world[i]);
+    mpi_ranks_release(ranks);
+    return rank_list_end(&list);
+}
+
+void mpi_epoch_begun(struct mpi_call *call, unsigned number, MPI_Group group, int assertion, MPI_Win win)
 {
     struct mpi_comm *window = window_of(win);
     if (window && number == CALL_MPI_Win_start)
         window->epoch++;
-    record(call, number, window, MPI_PROC_NULL, 0, 0, assertion);
+    record(call, number, window, &(struct sync){.rank = MPI_PROC_NULL, .assertion = assertion, .group = call->rt.thread ? ranks_text(group) : 0});
 }
 
 void mpi_epoch_synced(struct mpi_call *call, unsigned number, int rank, MPI_Win win)
 {
-    record(call, number, window_of(win), rank, 0, 0, 0);
+    record(call, number, window_of(win), &(struct sync){.rank = rank});
 }
 
 void mpi_locked(struct mpi_call *call, unsigned number, unsigned lock, int rank, int assertion, MPI_Win win)
@@ -121,13 +145,13 @@ void mpi_locked(struct mpi_call *call, unsigned number, unsigned lock, int rank,
         if (rank >= 0 && window->target_epochs && (uint32_t)rank < window->peers->size)
             window->target_epochs[rank] = epoch;
     }
-    record(call, number, window, rank, lock, 0, assertion);
+    record(call, number, window, &(struct sync){.rank = rank, .lock = lock, .assertion = assertion});
 }
 
 void mpi_unlocked(struct mpi_call *call, unsigned number, int rank, MPI_Win win)
 {
     struct mpi_comm *window = window_of(win);
-    record(call, number, window, rank, 0, 0, 0);
+    record(call, number, window, &(struct sync){.rank = rank});
     if (window && window->target_epochs && rank >= 0 && (uint32_t)rank < window->peers->size)
         window->target_epochs[rank] = 0;
 }

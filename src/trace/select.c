@@ -59,7 +59,7 @@ static void *unknown_ids(uint32_t count)
     return ids;
 }
 
-static int prepare(struct selected_copy *copy)
+int selected_copy_prepare(struct selected_copy *copy)
 {
     copy->string_count = string_table_count(trace_strings(copy->trace));
     trace_frames(copy->trace, &copy->frame_count);
@@ -71,6 +71,17 @@ static int prepare(struct selected_copy *copy)
     copy->spans = calloc((size_t)copy->span_limit + 1, sizeof(*copy->spans));
     copy->kept = calloc((size_t)copy->span_limit / 8 + 1, 1);
     return copy->strings && copy->frames && copy->stacks && copy->spans && copy->kept ? 0 : -ENOMEM;
+}
+
+void selected_copy_finish(struct selected_copy *copy)
+{
+    free(copy->strings);
+    free(copy->tracks);
+    free(copy->frames);
+    free(copy->stacks);
+    free(copy->stack_path);
+    free(copy->spans);
+    free(copy->kept);
 }
 
 string_id copy_string(struct selected_copy *copy, string_id id)
@@ -90,6 +101,8 @@ static frame_id copy_frame(struct selected_copy *copy, frame_id id)
     if (known->index == NONE_YET) {
         uint32_t count;
         struct trace_frame frame = trace_frames(copy->trace, &count)[id.index];
+        if (copy->modules && frame.module.index != ID_NONE)
+            frame.module = copy->modules[frame.module.index];
         frame.function = copy_string(copy, frame.function);
         frame.file = copy_string(copy, frame.file);
         if (trace_builder_add_frame(copy->builder, &frame, known) < 0)
@@ -121,7 +134,7 @@ stack_id copy_stack(struct selected_copy *copy, stack_id id)
     return at;
 }
 
-static int copy_places(struct selected_copy *copy)
+static int copy_nodes(struct selected_copy *copy)
 {
     uint32_t count;
     int result = 0;
@@ -131,10 +144,24 @@ static int copy_places(struct selected_copy *copy)
         node_id id;
         result = trace_builder_add_node(copy->builder, &node, &id);
     }
+    return result;
+}
+
+int copy_processes(struct selected_copy *copy)
+{
+    uint32_t count, nodes;
+    int result = 0;
     const struct trace_process *processes = trace_processes(copy->trace, &count);
+    trace_nodes(copy->trace, &nodes);
     for (uint32_t i = 0; i < count && result == 0; i++) {
         struct trace_process process = processes[i];
         process_id id;
+        if (copy->nodes && process.node.index < nodes)
+            process.node = copy->nodes[process.node.index];
+        if (process.parent.index != ID_NONE)
+            process.parent.index += copy->process_base;
+        process.start_ns = copy_time(copy, process.start_ns);
+        process.end_ns = copy_time(copy, process.end_ns);
         process.command = copy_string(copy, process.command);
         process.executable = copy_string(copy, process.executable);
         process.reason = copy_string(copy, process.reason);
@@ -143,7 +170,7 @@ static int copy_places(struct selected_copy *copy)
     return result;
 }
 
-static int copy_tracks(struct selected_copy *copy)
+int copy_tracks(struct selected_copy *copy)
 {
     int result = 0;
     const struct trace_track *tracks = trace_tracks(copy->trace, &copy->track_count);
@@ -154,6 +181,10 @@ static int copy_tracks(struct selected_copy *copy)
         struct trace_track track = tracks[i];
         track.name = copy_string(copy, track.name);
         track.unit = copy_string(copy, track.unit);
+        if (track.process.index != ID_NONE)
+            track.process.index += copy->process_base;
+        track.start_ns = copy_time(copy, track.start_ns);
+        track.end_ns = copy_time(copy, track.end_ns);
         copy->tracks[i] = TRACK_NONE;
         if (!copy->match || filter_match_track(copy->match, (track_id){i}))
             result = trace_builder_add_track(copy->builder, &track, &copy->tracks[i]);
@@ -254,9 +285,11 @@ static void set_window(struct selected_copy *copy, const struct trace_part *part
 static int copy_all(struct selected_copy *copy, const struct trace_part *part, struct error *err)
 {
     set_window(copy, part);
-    int result = prepare(copy);
+    int result = selected_copy_prepare(copy);
     if (result == 0)
-        result = copy_places(copy);
+        result = copy_nodes(copy);
+    if (result == 0)
+        result = copy_processes(copy);
     if (result == 0)
         result = copy_tracks(copy);
     if (result == 0)
@@ -284,13 +317,7 @@ int trace_select(const struct trace *trace, const struct trace_part *part, const
     struct selected_copy copy = {.trace = trace, .match = match, .builder = builder, .progress = progress};
     struct error detail = ERROR_INIT;
     result = copy_all(&copy, part, &detail);
-    free(copy.strings);
-    free(copy.tracks);
-    free(copy.frames);
-    free(copy.stacks);
-    free(copy.stack_path);
-    free(copy.spans);
-    free(copy.kept);
+    selected_copy_finish(&copy);
     if (result < 0 && !detail.code)
         return error_set_errno(err, result, "cannot make a part of the trace");
     return result < 0 ? error_set(err, result, "%s", detail.text) : trace_builder_finish(builder, ret_trace, err);

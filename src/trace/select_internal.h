@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the two halves of the selection: tables (select.c) and rows (select_rows.c). */
+/* Copying a trace into a builder: a part of one (select.c), or several into one (unite.c). Rows are copied by select_rows.c. */
 #ifndef HP_TRACE_SELECT_INTERNAL_H
 #define HP_TRACE_SELECT_INTERNAL_H
 
@@ -14,6 +14,14 @@ struct selected_copy {
     int64_t begin_ns, end_ns;
     struct trace_builder *builder;
     const struct progress *progress;
+    /* What has another number or time there, where several traces become one; NULL or 0: nothing has. */
+    const node_id *nodes;       /* by old id, as are modules and groups */
+    const module_id *modules;
+    const group_id *groups;
+    uint32_t process_base;      /* id of the first process */
+    bool apart;                 /* correlations are kept apart by process */
+    int64_t (*time)(const void *context, int64_t time_ns);
+    const void *time_context;
     uint64_t blocks_done, blocks_total;
     string_id *strings;         /* by old id: the new one, NONE_YET before it is asked for: a part has what its rows need */
     track_id *tracks;           /* NONE for those that the filter leaves out */
@@ -27,7 +35,21 @@ struct selected_copy {
     uint32_t span_limit;
 };
 
+/* Room for what is known by old id; selected_copy_finish takes it away. */
+int selected_copy_prepare(struct selected_copy *copy);
+void selected_copy_finish(struct selected_copy *copy);
+int copy_processes(struct selected_copy *copy);
+int copy_tracks(struct selected_copy *copy);
 int select_rows(struct selected_copy *copy, struct error *err);
+
+/* A time there; an unknown one stays unknown. */
+static inline int64_t copy_time(const struct selected_copy *copy, int64_t time_ns)
+{
+    return copy->time && time_ns != INT64_MIN ? copy->time(copy->time_context, time_ns) : time_ns;
+}
+
+/* The handle of a span that was copied itself. */
+bool copy_handle(const struct selected_copy *copy, span_id id, span_id *ret_handle);
 
 /* The new id of what an old one names; none for what is not there. A failure sticks to the builder. */
 string_id copy_string(struct selected_copy *copy, string_id id);

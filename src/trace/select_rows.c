@@ -5,10 +5,12 @@
  */
 #include "select_internal.h"
 
+#include "base/map.h"
 #include "base/progress.h"
 
 #include <errno.h>
 
+#define CORRELATION_BITS 40
 #define PARENT_DEPTH_MAX 1024 /* of parents that stand behind their children or in blocks that nothing was taken of */
 
 /* What is known of an old span id; from SPAN_HANDLE on: a handle. */
@@ -81,6 +83,18 @@ static int parent_handle(struct selected_copy *copy, span_id parent, unsigned de
     return 0;
 }
 
+/* Processes count from 1 each: the number of the process stands in front. What is longer than the room left is hashed, far from these. */
+static uint64_t correlation_apart(const struct selected_copy *copy, track_id track, uint64_t correlation)
+{
+    uint32_t count;
+    if (!copy->apart || !correlation)
+        return correlation;
+    uint64_t process = trace_tracks(copy->trace, &count)[track.index].process.index + (uint64_t)copy->process_base;
+    return correlation >> CORRELATION_BITS || process >> (63 - CORRELATION_BITS)
+               ? hash_u64(correlation ^ hash_u64(process)) | UINT64_C(1) << 63
+               : process << CORRELATION_BITS | correlation;
+}
+
 static int add_span(struct selected_copy *copy, const struct span_block *block, uint32_t row, const struct span *cut_span,
                     span_id *ret_handle)
 {
@@ -94,7 +108,9 @@ static int add_span(struct selected_copy *copy, const struct span_block *block, 
     span.name = copy_string(copy, block->name ? block->name[row] : STRING_NONE);
     span.category = copy_string(copy, block->category ? block->category[row] : STRING_NONE);
     span.kind = block->kind && block->kind[row] < SPAN_KIND_COUNT ? (enum span_kind)block->kind[row] : SPAN_KIND_UNKNOWN;
-    span.correlation = block->correlation ? block->correlation[row] : 0;
+    span.correlation = block->correlation ? correlation_apart(copy, block->info.track, block->correlation[row]) : 0;
+    span.begin_ns = copy_time(copy, span.begin_ns);
+    span.end_ns = copy_time(copy, span.end_ns);
     span.stack = copy_stack(copy, block->stack ? block->stack[row] : STACK_NONE);
     return trace_builder_add_span(copy->builder, &span, &payload, ret_handle);
 }
@@ -145,7 +161,7 @@ static int take_samples(struct selected_copy *copy, uint32_t index, struct error
     for (uint32_t row = 0; row < block.info.count && result == 0; row++) {
         if (!in_window(copy, block.time_ns[row]) || (copy->match && !filter_match_sample(copy->match, &block, row)))
             continue;
-        struct sample sample = {.time_ns = block.time_ns[row], .weight = block.weight ? block.weight[row] : 0,
+        struct sample sample = {.time_ns = copy_time(copy, block.time_ns[row]), .weight = block.weight ? block.weight[row] : 0,
                                 .stack = copy_stack(copy, block.stack ? block.stack[row] : STACK_NONE),
                                 .cpu = block.cpu ? block.cpu[row] : UINT16_MAX,
                                 .event = block.event ? block.event[row] : 0, .flags = block.flags ? block.flags[row] : 0};
@@ -167,7 +183,7 @@ static int take_instants(struct selected_copy *copy, uint32_t index, struct erro
         if (!in_window(copy, block.time_ns[row]) ||
             (copy->match && !filter_match_point(copy->match, block.info.track, name, category)))
             continue;
-        struct instant instant = {block.time_ns[row], copy_string(copy, name), copy_string(copy, category)};
+        struct instant instant = {copy_time(copy, block.time_ns[row]), copy_string(copy, name), copy_string(copy, category)};
         result = instant_payload(&block, row, &payload);
         if (result < 0)
             break;
@@ -193,12 +209,12 @@ static int take_counters(struct selected_copy *copy, uint32_t index, struct erro
     for (uint32_t row = 0; row < block.info.count && result == 0; row++)
         if (in_window(copy, block.time_ns[row]))
             result = trace_builder_add_counter(copy->builder, copy->tracks[track.index],
-                                               &(struct counter_value){block.time_ns[row], block.value[row]});
+                                               &(struct counter_value){copy_time(copy, block.time_ns[row]), block.value[row]});
     trace_counters_put(copy->trace, &block);
     return result;
 }
 
-static bool kept_handle(const struct selected_copy *copy, span_id id, span_id *ret_handle)
+bool copy_handle(const struct selected_copy *copy, span_id id, span_id *ret_handle)
 {
     if (id.index >= copy->span_limit || !(copy->kept[id.index / 8] >> id.index % 8 & 1))
         return false;
@@ -215,7 +231,7 @@ static int take_links(struct selected_copy *copy, uint32_t index, struct error *
     for (uint32_t row = 0; row < block.info.count && result == 0; row++) {
         struct trace_link link = {.kind = block.kind ? (enum link_kind)block.kind[row] : 0,
                                   .confidence = block.confidence ? (enum confidence)block.confidence[row] : 0};
-        if (kept_handle(copy, block.from[row], &link.from) && kept_handle(copy, block.to[row], &link.to))
+        if (copy_handle(copy, block.from[row], &link.from) && copy_handle(copy, block.to[row], &link.to))
             result = trace_builder_add_link(copy->builder, &link);
     }
     trace_links_put(copy->trace, &block);
@@ -229,8 +245,9 @@ static int take_members(struct selected_copy *copy, uint32_t index, struct error
     if (result < 0)
         return result;
     for (uint32_t row = 0; row < block.info.count && result == 0; row++) {
-        struct group_member member = {.group = block.group[row], .rank = block.rank ? block.rank[row] : -1};
-        if (kept_handle(copy, block.span[row], &member.span))
+        struct group_member member = {.group = copy->groups ? copy->groups[block.group[row].index] : block.group[row],
+                                      .rank = block.rank ? block.rank[row] : -1};
+        if (copy_handle(copy, block.span[row], &member.span))
             result = trace_builder_add_member(copy->builder, &member);
     }
     trace_members_put(copy->trace, &block);

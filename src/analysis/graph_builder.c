@@ -221,8 +221,11 @@ static int hand_over(struct graph_builder *builder, struct dependency_graph **re
         .counts = builder->counts,
         .hold = columns,
     };
-    memset(&builder->columns, 0, sizeof builder->columns);
     find_extent(graph);
+    for (uint32_t p = builder->lane_point_count; p < builder->point_count; p++)
+        if (builder->join_lane[p - builder->lane_point_count] == LANE_NONE) /* nobody came: any time will do */
+            builder->columns.time_ns[p] = graph->begin_ns;
+    memset(&builder->columns, 0, sizeof builder->columns);
     *ret_graph = graph;
     return 0;
 }

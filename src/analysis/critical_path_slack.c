@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* What is not on the path: how much each point could be later, and the ways that the clocks' errors might hide. */
+#include "critical_path_internal.h"
+
+#include <errno.h>
+
+/* The longest way from a point to any end, by walking the order backwards. */
+static void find_tails(const struct dependency_graph *graph, int64_t *tail_ns)
+{
+    for (uint32_t p = 0; p < graph->point_count; p++)
+        tail_ns[p] = 0;
+    for (uint32_t i = graph->point_count; i-- > 0;) {
+        uint32_t point = graph->order[i], previous = graph_previous_point(graph, point);
+        if (previous != POINT_NONE && tail_ns[previous] < graph->interval_weight_ns[point] + tail_ns[point])
+            tail_ns[previous] = graph->interval_weight_ns[point] + tail_ns[point];
+        for (uint32_t e = graph->first_edge[point]; e < graph->first_edge[point + 1]; e++) {
+            int64_t by_edge_ns = graph->edges[e].weight_ns + tail_ns[point];
+            if (tail_ns[graph->edges[e].from] < by_edge_ns)
+                tail_ns[graph->edges[e].from] = by_edge_ns;
+        }
+    }
+}
+
+struct near_list {
+    struct near_path *paths; /* room for NEAR_PATHS_MAX, sorted by slack */
+    uint32_t count;
+    uint64_t found;
+};
+
+static void note_near(struct near_list *list, const struct near_path *near)
+{
+    list->found++;
+    uint32_t at = list->count;
+    while (at > 0 && list->paths[at - 1].slack_ns > near->slack_ns)
+        at--;
+    if (at == NEAR_PATHS_MAX)
+        return;
+    uint32_t last = list->count < NEAR_PATHS_MAX ? list->count++ : NEAR_PATHS_MAX - 1;
+    for (uint32_t i = last; i > at; i--)
+        list->paths[i] = list->paths[i - 1];
+    list->paths[at] = *near;
+}
+
+static int64_t bound_between(const struct dependency_graph *graph, uint32_t lane, uint32_t other)
+{
+    if (lane == other || lane == LANE_NONE || other == LANE_NONE)
+        return 0;
+    return graph->lanes[lane].clock_bound_ns + graph->lanes[other].clock_bound_ns;
+}
+
+static void look_beside(const struct critical_path *path, const struct longest_ways *ways, const int64_t *tail_ns,
+                        uint32_t step, struct near_list *list)
+{
+    const struct dependency_graph *graph = path->graph;
+    uint32_t point = path->steps[step].point, on_path = step > 0 ? path->steps[step - 1].point : POINT_NONE;
+    for (uint32_t e = graph->first_edge[point]; e < graph->first_edge[point + 1]; e++) {
+        const struct graph_edge *edge = &graph->edges[e];
+        if (edge->from == on_path)
+            continue;
+        struct near_path near = {
+            .from = edge->from,
+            .point = point,
+            .edge = e,
+            .slack_ns = path->length_ns - (ways->length_ns[edge->from] + edge->weight_ns + tail_ns[point]),
+            .bound_ns = on_path == POINT_NONE ? 0 : bound_between(graph, graph->lane[edge->from], graph->lane[on_path]),
+        };
+        if (near.slack_ns <= near.bound_ns)
+            note_near(list, &near);
+    }
+    uint32_t previous = graph_previous_point(graph, point);
+    if (previous == POINT_NONE || previous == on_path || on_path == POINT_NONE)
+        return;
+    struct near_path near = {
+        .from = previous,
+        .point = point,
+        .edge = EDGE_NONE,
+        .slack_ns = path->length_ns - (ways->length_ns[previous] + graph->interval_weight_ns[point] + tail_ns[point]),
+        .bound_ns = bound_between(graph, graph->lane[previous], graph->lane[on_path]),
+    };
+    if (near.slack_ns <= near.bound_ns)
+        note_near(list, &near);
+}
+
+/* Lanes whose last point is as late as the path's end, within the bound. */
+static void look_at_ends(const struct critical_path *path, const struct longest_ways *ways, struct near_list *list)
+{
+    const struct dependency_graph *graph = path->graph;
+    uint32_t end = path->steps[path->step_count - 1].point;
+    for (uint32_t l = 0; l < graph->lane_count; l++) {
+        if (graph->lanes[l].point_count == 0 || l == graph->lane[end])
+            continue;
+        uint32_t last = graph->lanes[l].first_point + graph->lanes[l].point_count - 1;
+        struct near_path near = {.from = last,
+                                 .point = POINT_NONE,
+                                 .edge = EDGE_NONE,
+                                 .slack_ns = path->length_ns - ways->length_ns[last],
+                                 .bound_ns = bound_between(graph, l, graph->lane[end])};
+        if (near.slack_ns <= near.bound_ns)
+            note_near(list, &near);
+    }
+}
+
+int critical_path_find_slack(struct critical_path *path, struct longest_ways *ways)
+{
+    int64_t *tail_ns = ways->explained_ns;
+    find_tails(path->graph, tail_ns);
+    struct near_list list = {.paths = calloc(NEAR_PATHS_MAX, sizeof *list.paths)};
+    if (!list.paths)
+        return -ENOMEM;
+    for (uint32_t s = 0; s < path->step_count; s++)
+        look_beside(path, ways, tail_ns, s, &list);
+    if (path->step_count > 0)
+        look_at_ends(path, ways, &list);
+    path->near_paths = list.paths;
+    path->near_count = list.count;
+    path->near_found = list.found;
+    for (uint32_t p = 0; p < path->graph->point_count; p++)
+        tail_ns[p] = path->length_ns - ways->length_ns[p] - tail_ns[p];
+    return 0;
+}
+
+void critical_path_span_slack(const struct critical_path *path, uint32_t span_count, int64_t *ret_slack_ns)
+{
+    const struct dependency_graph *graph = path->graph;
+    for (uint32_t s = 0; s < span_count; s++)
+        ret_slack_ns[s] = INT64_MAX;
+    for (uint32_t p = 0; p < graph->point_count; p++) {
+        uint32_t span = graph->span[p].index;
+        if (span < span_count && path->slack_ns[p] < ret_slack_ns[span])
+            ret_slack_ns[span] = path->slack_ns[p];
+    }
+}

@@ -19,6 +19,7 @@ struct run_values {
     struct recording_values recording;
     const char *backends, *openmp_runtime;
     int ui;
+    const char *gpu_pc_mode, *cuda_graphs;
     bool call_tree, gpu_pc_sampling, disasm;
 };
 
@@ -48,6 +49,17 @@ static const struct option_spec options[] = {
      .kind = OPTION_FLAG,
      .offset = offsetof(struct run_values, gpu_pc_sampling),
      .help = "cuda: sample where kernels are and what they wait for; needs the right to read the GPU's counters [off]"},
+    {.long_name = "gpu-pc-mode",
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct run_values, gpu_pc_mode),
+     .choices = "continuous|serialized",
+     .help = "cuda: sample while kernels run side by side, or run one after the other and know each launch's own samples; "
+             "then a launch costs half a millisecond [continuous]"},
+    {.long_name = "cuda-graphs",
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct run_values, cuda_graphs),
+     .choices = "nodes|whole",
+     .help = "cuda: record each node of a graph, or a launch of a graph as one span, which costs less [nodes]"},
     {.long_name = "openmp-runtime",
      .kind = OPTION_STRING,
      .offset = offsetof(struct run_values, openmp_runtime),
@@ -69,6 +81,8 @@ static void preset(void *values)
     recording_preset(values);
     run->backends = "auto";
     run->ui = -1;
+    run->gpu_pc_mode = "continuous";
+    run->cuda_graphs = "nodes";
 }
 
 /* Why a backend that was asked for by name can't trace here: in the words of `backends`. */
@@ -160,6 +174,21 @@ static int check(const void *values, const struct invocation *invocation, struct
     return result < 0 ? result : recording_check(&run_values->recording, err);
 }
 
+/* What was asked for of the GPU; what is dear is said before it begins. */
+static void fill_gpu_options(const struct run_values *values, const struct invocation *invocation, struct record_options *record)
+{
+    record->gpu_pc_sampling = values->gpu_pc_sampling;
+    record->gpu_pc_serialized = strcmp(values->gpu_pc_mode, "serialized") == 0;
+    record->whole_graphs = strcmp(values->cuda_graphs, "whole") == 0;
+    if (!values->gpu_pc_sampling)
+        return;
+    log_info(invocation->log, "%s",
+             record->gpu_pc_serialized ? "GPU program counters, serialized: kernels run one after the other, and each launch takes about "
+                                         "half a millisecond more"
+                                       : "GPU program counters, continuous: kernels run as ever, and each launch takes one to four "
+                                         "microseconds more");
+}
+
 static int run(const void *values, const struct invocation *invocation, struct error *err)
 {
     const struct run_values *run_values = values;
@@ -179,7 +208,7 @@ static int run(const void *values, const struct invocation *invocation, struct e
         log_info(invocation->log, "this version has no terminal UI: the summary is printed instead");
     record.backends = run_values->backends;
     record.call_tree = run_values->call_tree;
-    record.gpu_pc_sampling = run_values->gpu_pc_sampling;
+    fill_gpu_options(run_values, invocation, &record);
     record.keep_code = run_values->disasm;
     record.openmp_runtime = run_values->openmp_runtime;
     code = record_run(&record, invocation->target, &result, err);

@@ -84,12 +84,15 @@ static int plan_sampling(struct recorder *recorder, bool attach, struct error *e
 static int open_session(struct recorder *recorder, const char *command, struct error *err)
 {
     const struct record_options *options = recorder->options;
+    const uint32_t flags = (options->call_tree ? WIRE_SESSION_CALL_TREE : 0) | (options->keep_code ? WIRE_SESSION_KEEP_CODE : 0) |
+                           (options->gpu_pc_sampling ? WIRE_SESSION_PC_SAMPLING : 0) |
+                           (options->gpu_pc_serialized ? WIRE_SESSION_PC_SERIALIZED : 0) |
+                           (options->whole_graphs ? WIRE_SESSION_WHOLE_GRAPHS : 0);
     struct session_options session_options = {
         .parent = options->session_parent,
         .command = command,
         .buffer_limit_bytes = options->buffer_limit_bytes,
-        .flags = (options->call_tree ? WIRE_SESSION_CALL_TREE : 0) | (options->gpu_pc_sampling ? WIRE_SESSION_PC_SAMPLING : 0) |
-                 (options->keep_code ? WIRE_SESSION_KEEP_CODE : 0),
+        .flags = flags,
         .inactive = options->delay_ns > 0,
         .log = options->log,
     };

@@ -21,7 +21,8 @@ struct record_options {
     enum callgraph callgraph;
     size_t stack_copy_bytes;     /* CALLGRAPH_DWARF */
     bool call_tree;              /* a stack with every call that backends trace */
-    bool gpu_pc_sampling;
+    bool gpu_pc_sampling, gpu_pc_serialized;
+    bool whole_graphs;           /* one span for a launch of a CUDA graph instead of one for each node */
     const char *openmp_runtime;  /* a library to stand for the program's own; NULL = none */
     bool keep_code;              /* for disassembly: collectors keep the code that devices run */
     uint64_t buffer_limit_bytes; /* 0 = keep everything */

@@ -81,6 +81,8 @@ enum wire_session_flags {
     WIRE_SESSION_CALL_TREE = 2,     /* --call-tree: a stack with every intercepted call */
     WIRE_SESSION_KEEP_CODE = 4,     /* --disasm: code for devices is kept (object files) */
     WIRE_SESSION_PC_SAMPLING = 8,   /* --gpu-pc-sampling */
+    WIRE_SESSION_WHOLE_GRAPHS = 16, /* --cuda-graphs whole: one span for a launch of a graph, none for its nodes */
+    WIRE_SESSION_PC_SERIALIZED = 32, /* --gpu-pc-mode serialized: kernels one after the other, samples by launch */
 };
 
 /*

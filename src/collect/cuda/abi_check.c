@@ -21,6 +21,11 @@ SAME_NUMBER(CUPTI_ENTER, CUPTI_API_ENTER);
 SAME_NUMBER(CUPTI_EXIT, CUPTI_API_EXIT);
 SAME_NUMBER(CUPTI_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
 SAME_NUMBER(CUPTI_CONTEXT_DESTROY, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+SAME_NUMBER(CUPTI_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED);
+SAME_NUMBER(CUPTI_STREAM_DESTROY, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING);
+SAME_NUMBER(CUPTI_NODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+SAME_NUMBER(CUPTI_NODE_CLONED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+SAME_NUMBER(CUPTI_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
 SAME_NUMBER(CUPTI_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED);
 SAME_NUMBER(CUPTI_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
 SAME_NUMBER(CUPTI_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
@@ -40,14 +45,21 @@ SAME_OFFSET(cupti_call, correlation, CUpti_CallbackData, correlationId);
 SAME_OFFSET(cupti_resource, stream, CUpti_ResourceData, resourceHandle.stream);
 SAME_OFFSET(cupti_resource, descriptor, CUpti_ResourceData, resourceDescriptor);
 SAME_OFFSET(cupti_module, cubin_bytes, CUpti_ModuleResourceData, cubinSize);
+SAME_OFFSET(cupti_graph, node, CUpti_GraphData, node);
+SAME_OFFSET(cupti_graph, original_node, CUpti_GraphData, originalNode);
+SAME_OFFSET(cupti_graph, node_type, CUpti_GraphData, nodeType);
+SAME_OFFSET(cupti_graph, executable, CUpti_GraphData, graphExec);
 SAME_OFFSET(cupti_module, cubin, CUpti_ModuleResourceData, pCubin);
 
 #if CUPTI_API_VERSION >= 130000
+SAME_NUMBER(CUPTI_NODE_UPDATED, CUPTI_CBID_RESOURCE_GRAPH_NODE_UPDATED);
+typedef CUpti_ActivityGraphTrace2 their_graph_trace;
 typedef CUpti_ActivityKernel10 their_kernel;
 typedef CUpti_ActivityMemcpy6 their_memcpy;
 typedef CUpti_ActivityMemcpyPtoP4 their_memcpy_peer;
 typedef CUpti_ActivityContext3 their_context;
 #else
+typedef CUpti_ActivityGraphTrace their_graph_trace;
 typedef CUpti_ActivityKernel8 their_kernel;
 typedef CUpti_ActivityMemcpy5 their_memcpy;
 typedef CUpti_ActivityMemcpyPtoP4 their_memcpy_peer;
@@ -91,6 +103,12 @@ SAME_OFFSET(cupti_memset, correlation, CUpti_ActivityMemset4, correlationId);
 SAME_OFFSET(cupti_memset, memory_kind, CUpti_ActivityMemset4, memoryKind);
 SAME_OFFSET(cupti_memset, graph_node, CUpti_ActivityMemset4, graphNodeId);
 SAME_OFFSET(cupti_memset, graph, CUpti_ActivityMemset4, graphId);
+SAME_OFFSET(cupti_graph_trace, correlation, their_graph_trace, correlationId);
+SAME_OFFSET(cupti_graph_trace, start, their_graph_trace, start);
+SAME_OFFSET(cupti_graph_trace, device, their_graph_trace, deviceId);
+SAME_OFFSET(cupti_graph_trace, graph, their_graph_trace, graphId);
+SAME_OFFSET(cupti_graph_trace, context, their_graph_trace, contextId);
+SAME_OFFSET(cupti_graph_trace, stream, their_graph_trace, streamId);
 SAME_OFFSET(cupti_context, device, their_context, deviceId);
 SAME_OFFSET(cupti_context, null_stream, their_context, nullStreamId);
 

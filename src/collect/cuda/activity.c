@@ -71,6 +71,13 @@ static void field_if(struct lane_record *record, unsigned position, uint64_t val
         lane_field(record, position, value);
 }
 
+static void node_fields(struct lane_record *record, unsigned position, uint64_t node)
+{
+    field_if(record, position, node);
+    if (node)
+        record->span.span.stack = cuda_node_stack(node);
+}
+
 /* False: without times there is no span; it is counted. */
 static bool begin(struct lane_record *record, uint64_t start, uint64_t end, uint32_t device, uint32_t context, uint32_t stream,
                   uint32_t correlation)
@@ -118,7 +125,7 @@ static void on_kernel(const struct cupti_kernel *kernel)
         lane_field(&record, FIELD_KERNEL_cluster_x + i, kernel->cluster[i]);
     lane_field(&record, FIELD_KERNEL_context, kernel->context);
     field_if(&record, FIELD_KERNEL_graph, kernel->graph_node ? kernel->graph : 0);
-    field_if(&record, FIELD_KERNEL_graph_node, kernel->graph_node);
+    node_fields(&record, FIELD_KERNEL_graph_node, kernel->graph_node);
     if (!kernel->graph_node)
         __atomic_fetch_add(&cuda.launched_kernels, 1, __ATOMIC_RELAXED);
     const char *name = kernel->name ? kernel->name : "kernel without a name";
@@ -160,7 +167,7 @@ static void on_memcpy(const struct cupti_memcpy *copy)
     field_if(&record, FIELD_COPY_destination_memory, memory_word(copy->destination_kind));
     lane_field(&record, FIELD_COPY_context, copy->context);
     field_if(&record, FIELD_COPY_graph, copy->graph_node ? copy->graph : 0);
-    field_if(&record, FIELD_COPY_graph_node, copy->graph_node);
+    node_fields(&record, FIELD_COPY_graph_node, copy->graph_node);
     finish(&record, cuda_word(copy_name(copy->copy_kind)), SPAN_KIND_COPY, PAYLOAD_COPY);
 }
 
@@ -177,7 +184,7 @@ static void on_memcpy_peer(const struct cupti_memcpy_peer *copy)
     lane_field(&record, FIELD_COPY_destination_device, copy->destination_device);
     lane_field(&record, FIELD_COPY_context, copy->context);
     field_if(&record, FIELD_COPY_graph, copy->graph_node ? copy->graph : 0);
-    field_if(&record, FIELD_COPY_graph_node, copy->graph_node);
+    node_fields(&record, FIELD_COPY_graph_node, copy->graph_node);
     finish(&record, cuda_word("copy device to peer"), SPAN_KIND_COPY, PAYLOAD_COPY);
 }
 
@@ -191,8 +198,20 @@ static void on_memset(const struct cupti_memset *fill)
     field_if(&record, FIELD_FILL_memory, memory_word(fill->memory_kind));
     lane_field(&record, FIELD_FILL_context, fill->context);
     field_if(&record, FIELD_FILL_graph, fill->graph_node ? fill->graph : 0);
-    field_if(&record, FIELD_FILL_graph_node, fill->graph_node);
+    node_fields(&record, FIELD_FILL_graph_node, fill->graph_node);
     finish(&record, cuda_word("fill"), SPAN_KIND_FILL, PAYLOAD_FILL);
+}
+
+/* A graph as a whole, where its nodes are not asked for. */
+static void on_graph(const struct cupti_graph_trace *graph)
+{
+    struct lane_record record;
+    if (!begin(&record, graph->start, graph->end, graph->device, graph->context, graph->stream, graph->correlation))
+        return;
+    lane_field(&record, FIELD_KERNEL_context, graph->context);
+    lane_field(&record, FIELD_KERNEL_graph, graph->graph);
+    lane_field(&record, FIELD_KERNEL_opaque, 1);
+    finish(&record, cuda_word("graph"), SPAN_KIND_GRAPH, PAYLOAD_KERNEL);
 }
 
 static void on_context(const struct cupti_context *context)
@@ -216,6 +235,9 @@ static void on_record(const struct cupti_record *record)
         break;
     case CUPTI_MEMSET:
         on_memset(body);
+        break;
+    case CUPTI_GRAPH_TRACE:
+        on_graph(body);
         break;
     case CUPTI_CONTEXT:
         on_context(body);
@@ -289,6 +311,8 @@ bool cuda_activity_start(void)
     bool any = false;
     for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         any |= cuda.cupti.enable(kinds[i]) == CUPTI_OK;
+    if (rt_flags() & WIRE_SESSION_WHOLE_GRAPHS && cuda.cupti.enable(CUPTI_GRAPH_TRACE) != CUPTI_OK)
+        rt_note("this libcupti cannot time a graph as a whole: its nodes are recorded");
     if (any)
         flusher_start();
     return any;

@@ -3,23 +3,12 @@
  * The API as the program calls it: one span for the outermost call, on its thread. What the runtime API calls of the driver
  * API inside is the same call once more and left out. Which numbers CUPTI gives to which functions is asked at the start, by name.
  */
-#include "cuda.h"
+#include "calls.h"
 
 #include <string.h>
 
-#define FIELDS_OF_A_CALL 5
 enum { DRIVER_CALLS = 1536, RUNTIME_CALLS = 1024 };
 
-struct call_field {
-    char letter;
-    uint8_t offset; /* in the parameters */
-};
-enum call_role { ROLE_NONE, ROLE_KERNEL, ROLE_CAPTURE_BEGIN, ROLE_CAPTURE_END };
-struct call_info {
-    uint32_t name, word; /* string ids; name 0 = not traced */
-    uint8_t kind, payload, role, field_count;
-    struct call_field fields[FIELDS_OF_A_CALL];
-};
 static struct call_info driver_calls[DRIVER_CALLS], runtime_calls[RUNTIME_CALLS];
 
 struct call_row {
@@ -46,25 +35,6 @@ static __thread uint32_t own_calls;
 void cuda_own_calls(bool begin)
 {
     own_calls = begin;
-}
-
-/* Recordings of events, by handle: which one was the last. Open addressing; a full table means an unknown number. */
-enum { EVENTS = 1 << 14, EVENT_TRIES = 16 };
-static struct {
-    uint64_t event, record;
-} events[EVENTS];
-static uint64_t event_records;
-
-static uint64_t *event_record(uint64_t event)
-{
-    uint64_t hash = event * 0x9e3779b97f4a7c15ull;
-    for (unsigned i = 0; i < EVENT_TRIES; i++) {
-        uint64_t expected = 0, *slot = &events[((hash >> 40) + i) & (EVENTS - 1)].event;
-        if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) == event ||
-            __atomic_compare_exchange_n(slot, &expected, event, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) || expected == event)
-            return &events[((hash >> 40) + i) & (EVENTS - 1)].record;
-    }
-    return 0;
 }
 
 static bool is_digits(const char *text, size_t length)
@@ -111,11 +81,21 @@ static bool contains(const char *text, size_t length, const char *word)
     return false;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && memcmp(text + length - end_length, end, end_length) == 0;
+}
+
 static void place_fields(struct call_info *info, const char *parameters)
 {
     unsigned offset = 0;
     for (const char *at = parameters; *at; at++) {
-        unsigned size = *at == 'i' ? 4 : *at == 'b' ? 1 : 8;
+        if (*at == '!') {
+            info->blocking = true;
+            continue;
+        }
+        unsigned size = *at == 'i' || *at == 'F' ? 4 : *at == 'b' ? 1 : 8;
         offset = (offset + size - 1) & ~(size - 1);
         if (*at >= 'A' && *at <= 'Z' && info->field_count < FIELDS_OF_A_CALL)
             info->fields[info->field_count++] = (struct call_field){*at, (uint8_t)offset};
@@ -140,6 +120,7 @@ static void describe(struct call_info *info, const char *full_name)
         info->word = *rows[i].word ? cuda_word(rows[i].word) : 0;
         place_fields(info, rows[i].parameters);
     }
+    info->per_thread = ends_with(full_name, "_ptsz") || ends_with(full_name, "_ptds");
     info->name = rt_string(name, length);
 }
 
@@ -166,129 +147,37 @@ void cuda_calls_start(void)
     start_domain(CUPTI_DRIVER, driver_calls, DRIVER_CALLS);
 }
 
-static uint64_t parameter(const struct cupti_call *call, struct call_field field)
+uint32_t cuda_call_stack(void)
 {
-    uint64_t value;
-    memcpy(&value, (const char *)call->parameters + field.offset, sizeof value);
-    return value;
+    return open_call.call.thread ? open_call.stack : 0;
 }
 
-static void api_field(const struct cupti_call *call, struct call_field field, uint64_t value, uint64_t *values, uint32_t *present)
-{
-    static const struct {
-        char letter;
-        uint8_t position;
-    } positions[] = {{'D', FIELD_API_destination}, {'S', FIELD_API_source}, {'N', FIELD_API_bytes}};
-    for (unsigned i = 0; i < sizeof positions / sizeof positions[0]; i++)
-        if (positions[i].letter == field.letter) {
-            values[positions[i].position] = value;
-            *present |= 1u << positions[i].position;
-        }
-    uint32_t stream;
-    if (field.letter == 'Q' && cuda.cupti.stream_id(call->context, (cuda_stream)(uintptr_t)value, 0, &stream) == CUPTI_OK) {
-        values[FIELD_API_stream] = stream;
-        *present |= 1u << FIELD_API_stream;
-    }
-}
+static uint32_t captures; /* that are under way in the process */
 
-static void sync_field(const struct call_info *info, const struct cupti_call *call, struct call_field field, uint64_t value,
-                       uint64_t *values, uint32_t *present)
+bool cuda_capturing(void)
 {
-    uint32_t stream;
-    if (field.letter == 'Q' && cuda.cupti.stream_id(call->context, (cuda_stream)(uintptr_t)value, 0, &stream) == CUPTI_OK) {
-        values[FIELD_DEVICE_SYNC_stream] = stream;
-        *present |= 1u << FIELD_DEVICE_SYNC_stream;
-    }
-    if (field.letter != 'E')
-        return;
-    values[FIELD_DEVICE_SYNC_event] = value;
-    *present |= 1u << FIELD_DEVICE_SYNC_event;
-    uint64_t *record = event_record(value);
-    if (!record)
-        return;
-    if (info->fields[0].letter == 'E' && info->field_count == 2) /* event record: (event, stream) */
-        __atomic_store_n(record, __atomic_add_fetch(&event_records, 1, __ATOMIC_ACQ_REL), __ATOMIC_RELEASE);
-    values[FIELD_DEVICE_SYNC_record] = __atomic_load_n(record, __ATOMIC_ACQUIRE);
-    *present |= 1u << FIELD_DEVICE_SYNC_record;
-}
-
-static void alloc_field(struct call_field field, uint64_t value, uint64_t *values, uint32_t *present)
-{
-    if (field.letter == 'A' && value)
-        memcpy(&value, (const void *)(uintptr_t)value, sizeof value);
-    unsigned position = field.letter == 'N' ? FIELD_ALLOC_bytes : FIELD_ALLOC_address;
-    values[position] = value;
-    *present |= 1u << position;
-}
-
-/* Results other than success; "not ready" of a query is one, too. */
-static void result_field(const struct cupti_call *call, unsigned position, uint64_t *values, uint32_t *present)
-{
-    int32_t result = 0;
-    if (call->result)
-        memcpy(&result, call->result, sizeof result);
-    if (result) {
-        values[position] = (uint64_t)(int64_t)result;
-        *present |= 1u << position;
-    }
-}
-
-static uint32_t payload_fill(const struct call_info *info, const struct cupti_call *call, uint64_t *values)
-{
-    uint32_t present = 0;
-    unsigned result_at = info->payload == PAYLOAD_DEVICE_SYNC ? (unsigned)FIELD_DEVICE_SYNC_result
-                         : info->payload == PAYLOAD_ALLOC     ? (unsigned)FIELD_ALLOC_result
-                                                              : (unsigned)FIELD_API_result;
-    result_field(call, result_at, values, &present);
-    bool failed = present;
-    for (unsigned i = 0; i < info->field_count; i++) {
-        uint64_t value = parameter(call, info->fields[i]);
-        if (info->payload == PAYLOAD_DEVICE_SYNC)
-            sync_field(info, call, info->fields[i], value, values, &present);
-        else if (info->payload == PAYLOAD_ALLOC && !(failed && info->fields[i].letter == 'A'))
-            alloc_field(info->fields[i], value, values, &present);
-        else if (info->payload == PAYLOAD_API)
-            api_field(call, info->fields[i], value, values, &present);
-    }
-    unsigned word_at = info->payload == PAYLOAD_DEVICE_SYNC ? (unsigned)FIELD_DEVICE_SYNC_what
-                       : info->payload == PAYLOAD_ALLOC     ? (unsigned)FIELD_ALLOC_memory
-                                                            : (unsigned)FIELD_API_blocking;
-    if (info->word) {
-        values[word_at] = info->payload == PAYLOAD_API ? 1 : info->word;
-        present |= 1u << word_at;
-    }
-    if (info->payload == PAYLOAD_DEVICE_SYNC || info->payload == PAYLOAD_API) {
-        unsigned context_at = info->payload == PAYLOAD_API ? (unsigned)FIELD_API_context : (unsigned)FIELD_DEVICE_SYNC_context;
-        values[context_at] = call->context_uid;
-        present |= 1u << context_at;
-    }
-    return present;
+    return __atomic_load_n(&captures, __ATOMIC_ACQUIRE) != 0;
 }
 
 /* Launches while something is being captured become nodes of a graph; what other threads launch then is not counted either. */
 static void count_launch(const struct call_info *info, bool failed)
 {
-    static uint32_t capturing;
     if (info->role == ROLE_NONE || failed)
         return;
     if (info->role == ROLE_CAPTURE_BEGIN)
-        __atomic_fetch_add(&capturing, 1, __ATOMIC_ACQ_REL);
+        __atomic_fetch_add(&captures, 1, __ATOMIC_ACQ_REL);
     else if (info->role == ROLE_CAPTURE_END)
-        __atomic_fetch_sub(&capturing, 1, __ATOMIC_ACQ_REL);
-    else if (__atomic_load_n(&capturing, __ATOMIC_ACQUIRE) == 0)
+        __atomic_fetch_sub(&captures, 1, __ATOMIC_ACQ_REL);
+    else if (!cuda_capturing())
         __atomic_fetch_add(&cuda.launches, 1, __ATOMIC_RELAXED);
 }
 
 static void call_end(const struct call_info *info, const struct cupti_call *call)
 {
-    uint64_t values[16];
-    uint32_t present = 0;
+    uint64_t values[VALUES_OF_A_CALL];
     struct rt_span span;
     uint8_t payload = info->payload ? info->payload : (uint8_t)PAYLOAD_API;
-    if (info->payload)
-        present = payload_fill(info, call, values);
-    else
-        result_field(call, FIELD_API_result, values, &present);
+    uint32_t present = call_fields(info, call, values);
     span.correlation = call->correlation;
     span.name = info->name;
     span.category = 0;

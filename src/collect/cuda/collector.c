@@ -97,9 +97,7 @@ static bool start(void)
     }
     if (cuda.subscriber) {
         cuda_calls_start();
-        cuda.cupti.enable_callback(1, cuda.subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
-        cuda.cupti.enable_callback(1, cuda.subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_DESTROY);
-        cuda.cupti.enable_callback(1, cuda.subscriber, CUPTI_RESOURCE, CUPTI_MODULE_LOADED);
+        cuda_resources_start();
     }
     return true;
 }

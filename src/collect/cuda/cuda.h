@@ -42,12 +42,36 @@ void cuda_on_call(uint32_t domain, uint32_t id, const struct cupti_call *call);
 /* Calls of our own into the driver on this thread are not the program's. */
 void cuda_own_calls(bool begin);
 
+uint32_t cuda_call_stack(void); /* of the call that is open on this thread; 0 = none */
+bool cuda_capturing(void); /* some stream of the process is being captured into a graph */
+
+/* streams.c: what handles mean. */
+enum { CUDA_STREAM_NON_BLOCKING = 1 }; /* a flag of the driver's */
+struct cuda_stream_id {
+    uint32_t context, stream; /* CUPTI's numbers, as on lanes */
+};
+void cuda_stream_made(cuda_context context, cuda_stream handle);
+void cuda_stream_gone(cuda_stream handle);
+/* per_thread: handle 0 is the thread's own default stream. */
+bool cuda_stream_find(const struct cupti_call *call, uint64_t handle, bool per_thread, struct cuda_stream_id *ret_id);
+bool cuda_stream_captures(uint64_t handle, bool per_thread);
+void cuda_event_made(uint64_t handle);
+/* Numbers of recordings count from 1 in the process. record: a new one. last: 0 = never recorded. False: not known. */
+bool cuda_event_record(uint64_t handle, uint64_t *ret_number);
+bool cuda_event_last(uint64_t handle, uint64_t *ret_number);
+
 /* activity.c: what ran on the device. */
 bool cuda_activity_start(void);
 void cuda_activity_finish(void);
 
-/* resources.c: devices, modules, nodes of graphs. */
+/* resources.c: devices, modules, streams, nodes of graphs. */
+void cuda_resources_start(void);
 void cuda_on_resource(uint32_t id, const struct cupti_resource *resource);
+
+/* graphs.c: which call made a node. */
+void cuda_graphs_start(void);
+void cuda_on_node(uint32_t id, const struct cupti_graph *graph);
+uint32_t cuda_node_stack(uint64_t id); /* 0 = unknown */
 
 /* pc_sampling.c: which instructions the device was at, and what they waited for. */
 void cuda_sampling_begin(cuda_context context, uint32_t device);
@@ -57,6 +81,11 @@ void cuda_sampling_collect(bool finish);
 /* lanes.c */
 void cuda_lane_announce(uint32_t device, uint32_t context, uint32_t stream);
 void cuda_lane_null_stream(uint32_t context, uint32_t stream); /* which stream of a context is the default one */
+/* What a lane's name says of its stream; known before the first command on it. */
+enum cuda_lane_trait { CUDA_LANE_NON_BLOCKING = 1, CUDA_LANE_PER_THREAD = 2 };
+void cuda_lane_trait(uint32_t context, uint32_t stream, enum cuda_lane_trait trait);
+/* The program's own name for it (NVTX). */
+void cuda_lane_name(uint32_t context, uint32_t stream, const char *name);
 static inline uint64_t cuda_lane(uint32_t context, uint32_t stream)
 {
     return (uint64_t)context << 32 | stream;

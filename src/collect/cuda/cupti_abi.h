@@ -22,7 +22,12 @@ enum { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
 enum {
     CUPTI_CONTEXT_CREATED = 1,
     CUPTI_CONTEXT_DESTROY = 2,
+    CUPTI_STREAM_CREATED = 3,
+    CUPTI_STREAM_DESTROY = 4,
     CUPTI_MODULE_LOADED = 6,
+    CUPTI_NODE_CREATED = 13,
+    CUPTI_NODE_CLONED = 20,
+    CUPTI_NODE_UPDATED = 22,
 };
 
 enum cupti_activity_kind {
@@ -32,6 +37,7 @@ enum cupti_activity_kind {
     CUPTI_CONTEXT = 9,
     CUPTI_KERNEL = 10,
     CUPTI_MEMCPY_PEER = 22,
+    CUPTI_GRAPH_TRACE = 51,
 };
 
 struct cupti_call {
@@ -56,6 +62,15 @@ struct cupti_module {
     uint32_t module;
     size_t cubin_bytes;
     const char *cubin;
+};
+
+typedef struct cuda_graph_node *cuda_graph_node;
+struct cupti_graph {
+    void *graph, *original_graph;
+    cuda_graph_node node, original_node;
+    int32_t node_type;
+    cuda_graph_node dependency;
+    void *executable;
 };
 
 struct cupti_record {
@@ -120,6 +135,12 @@ struct cupti_memset {
     void *reserved;
     uint64_t graph_node;
     uint32_t graph;
+};
+
+struct cupti_graph_trace {
+    uint32_t kind, correlation;
+    uint64_t start, end;
+    uint32_t device, graph, context, stream;
 };
 
 struct cupti_context {

@@ -119,6 +119,9 @@ bool cupti_open(struct cupti_api *ret_api, const char **ret_problem)
 #define CUPTI_FIND_SAMPLING(name, symbol, arguments) api.samples &= find(library, symbol, &api.name);
     CUPTI_SAMPLING_FUNCTIONS(CUPTI_FIND_SAMPLING)
 #undef CUPTI_FIND_SAMPLING
+#define CUPTI_FIND_OPTIONAL(name, symbol, arguments) find(library, symbol, &api.name);
+    CUPTI_OPTIONAL_FUNCTIONS(CUPTI_FIND_OPTIONAL)
+#undef CUPTI_FIND_OPTIONAL
     *ret_problem = "this libcupti is older than 11.8";
     if (api.get_version(&api.version) != CUPTI_OK || api.version < OLDEST_VERSION)
         return false;

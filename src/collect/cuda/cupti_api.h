@@ -24,6 +24,7 @@ typedef void (*cupti_buffer_completed)(cuda_context context, uint32_t stream, ui
     CUPTI(next_record, "cuptiActivityGetNextRecord", (uint8_t *, size_t, struct cupti_record **))                      \
     CUPTI(dropped, "cuptiActivityGetNumDroppedRecords", (cuda_context, uint32_t stream, size_t *))                     \
     CUPTI(stream_id, "cuptiGetStreamIdEx", (cuda_context, cuda_stream, uint8_t per_thread, uint32_t *))                \
+    CUPTI(context_id, "cuptiGetContextId", (cuda_context, uint32_t *))                                                 \
     CUPTI(device_id, "cuptiGetDeviceId", (cuda_context, uint32_t *))
 
 /* Only for PC sampling: newer, and all or none. */
@@ -36,12 +37,17 @@ typedef void (*cupti_buffer_completed)(cuda_context context, uint32_t stream, ui
     CUPTI(sampling_data, "cuptiPCSamplingGetData", (struct cupti_sampling_pointer *))                                  \
     CUPTI(cubin_crc, "cuptiGetCubinCrc", (struct cupti_crc *))
 
+/* Each may be missing in an older CUPTI: NULL then. */
+#define CUPTI_OPTIONAL_FUNCTIONS(CUPTI)                                                                                \
+    CUPTI(node_id, "cuptiGetGraphNodeId", (cuda_graph_node, uint64_t *))
+
 struct cupti_api {
     bool samples;     /* the functions of PC sampling are there */
     uint32_t version; /* 18 = CUDA 11.8, 28 = 12.9 update 1, 130001 = 13.0 */
 #define CUPTI_MEMBER(name, symbol, arguments) cupti_result(*name) arguments;
     CUPTI_FUNCTIONS(CUPTI_MEMBER)
     CUPTI_SAMPLING_FUNCTIONS(CUPTI_MEMBER)
+    CUPTI_OPTIONAL_FUNCTIONS(CUPTI_MEMBER)
 #undef CUPTI_MEMBER
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PC sampling (--gpu-pc-sampling), continuous: CUPTI fills one buffer for each context; it is emptied now and then, when the
- * program waits for the device anyway, and at the end. Without the configuration step CUPTI crashes, so that a context is
+ * PC sampling (--gpu-pc-sampling): CUPTI fills one buffer for each context; it is emptied now and then, when the program waits
+ * for the device anyway, and at the end. Continuous, kernels run as ever; serialised, each launch's samples are known apart. Without the configuration step CUPTI crashes, so that a context is
  * sampled only if every step went well.
  */
 #include "cuda.h"
@@ -76,7 +76,8 @@ static bool configure(struct sampled_context *sampled, cuda_context context, uin
     struct cupti_sampling_setting settings[] = {
         {.attribute = CUPTI_SAMPLING_STALL_REASONS, .value.reasons = {count, numbers}},
         {.attribute = CUPTI_SAMPLING_DATA_BUFFER, .value.pointer = sampled->samples},
-        {.attribute = CUPTI_SAMPLING_MODE, .value.number = CUPTI_SAMPLING_CONTINUOUS},
+        {.attribute = CUPTI_SAMPLING_MODE,
+         .value.number = rt_flags() & WIRE_SESSION_PC_SERIALIZED ? CUPTI_SAMPLING_SERIALIZED : CUPTI_SAMPLING_CONTINUOUS},
         {.attribute = CUPTI_SAMPLING_PERIOD, .value.number = PERIOD_LOG2},
         {.attribute = CUPTI_SAMPLING_HARDWARE_BUFFER, .value.bytes = HARDWARE_BUFFER_BYTES},
     };
@@ -124,6 +125,7 @@ static void write_samples(const struct sampled_context *sampled, struct cupti_sa
         record.header.value = pc->function ? rt_string(pc->function, strnlen(pc->function, 4096)) : 0;
         record.cubin_crc = pc->cubin_crc;
         record.offset = pc->offset;
+        record.correlation = rt_flags() & WIRE_SESSION_PC_SERIALIZED ? pc->correlation : 0;
         for (size_t j = 0; j < pc->stall_count && j < REASONS; j++) {
             if (!pc->stalls[j].samples || pc->stalls[j].reason >= REASONS)
                 continue;

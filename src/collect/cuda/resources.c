@@ -53,6 +53,21 @@ void cuda_on_resource(uint32_t id, const struct cupti_resource *resource)
         cuda_sampling_begin(resource->context, device);
     } else if (id == CUPTI_CONTEXT_DESTROY) {
         cuda_sampling_end(resource->context);
-    } else if (id == CUPTI_MODULE_LOADED)
+    } else if (id == CUPTI_MODULE_LOADED) {
         keep_module(resource->descriptor);
+    } else if (id == CUPTI_STREAM_CREATED) {
+        cuda_stream_made(resource->context, resource->stream);
+    } else if (id == CUPTI_STREAM_DESTROY) {
+        cuda_stream_gone(resource->stream);
+    } else {
+        cuda_on_node(id, resource->descriptor);
+    }
+}
+
+void cuda_resources_start(void)
+{
+    static const uint32_t ids[] = {CUPTI_CONTEXT_CREATED, CUPTI_CONTEXT_DESTROY, CUPTI_STREAM_CREATED, CUPTI_STREAM_DESTROY, CUPTI_MODULE_LOADED};
+    for (unsigned i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        cuda.cupti.enable_callback(1, cuda.subscriber, CUPTI_RESOURCE, ids[i]);
+    cuda_graphs_start();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A CUPTI that says again what a real one said (recording.h, the file in CUPTI_RECORDING), in the same order and on as many
- * threads, when cupti_fake_play is called. Device times keep their distance from the recording's first time. A stream's number
- * is asked by its handle: its handle's lowest bits, as good as any.
+ * threads, when cupti_fake_play is called. Device times keep their distance from the recording's first time. Contexts and nodes of
+ * graphs are handed out by their numbers.
  */
 #include "collect/cuda/cupti_api.h"
 #include "recording.h"
@@ -139,14 +139,16 @@ static void play_call(const struct recorded_call *recorded)
     uint8_t parameters[RECORDED_PARAMETERS];
     const void *pointee = &recorded->pointee;
     memcpy(parameters, recorded->parameters, sizeof parameters);
-    if (recorded->has_pointee)
+    const char *name = names[recorded->domain][recorded->id];
+    if (recorded->has_pointee || (name && recording_is_allocation(name))) /* else it would point into another process */
         memcpy(parameters, &pointee, sizeof pointee);
     const struct cupti_call call = {
         .site = recorded->site,
-        .function = names[recorded->domain][recorded->id],
+        .function = name,
         .parameters = parameters,
         .result = &result,
         .symbol = "",
+        .context = (cuda_context)(uintptr_t)recorded->context_uid,
         .context_uid = recorded->context_uid,
         .data = call_data(recorded->correlation, recorded->domain),
         .correlation = recorded->correlation,
@@ -157,11 +159,38 @@ static void play_call(const struct recorded_call *recorded)
         callback(callback_context, recorded->domain, recorded->id, &call);
 }
 
+static uint32_t context_device;
+
+static void play_resource(const struct recorded_resource *recorded)
+{
+    struct cupti_graph graph = {.node = (cuda_graph_node)(uintptr_t)recorded->node, .original_node = (cuda_graph_node)(uintptr_t)recorded->original_node};
+    const struct cupti_resource resource = {
+        .context = (cuda_context)(uintptr_t)recorded->context_uid, .stream = (cuda_stream)(uintptr_t)recorded->stream, .descriptor = recorded->node ? &graph : NULL};
+    if (recorded->id == CUPTI_CONTEXT_CREATED)
+        context_device = recorded->device;
+    if (recorded->id < CALLS && enabled[CUPTI_RESOURCE][recorded->id])
+        callback(callback_context, CUPTI_RESOURCE, recorded->id, &resource);
+}
+
+static void play_event(const struct recording_event *event)
+{
+    if (event->kind == RECORDING_CALL)
+        play_call((const void *)(event + 1));
+    else if (event->kind == RECORDING_RESOURCE)
+        play_resource((const void *)(event + 1));
+}
+
+static uint32_t thread_of(const struct recording_event *event)
+{
+    const void *body = event + 1;
+    return event->kind == RECORDING_CALL ? ((const struct recorded_call *)body)->thread : ((const struct recorded_resource *)body)->thread;
+}
+
 /* Each thread of the recording has a thread here; they take turns in the recording's order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn = PTHREAD_COND_INITIALIZER;
 static uint32_t whose;
-static const struct recorded_call *what;
+static const struct recording_event *what;
 static int over;
 
 static void *player(void *argument)
@@ -173,7 +202,7 @@ static void *player(void *argument)
             pthread_cond_wait(&turn, &lock);
         if (over)
             break;
-        play_call(what);
+        play_event(what);
         whose = 0;
         pthread_cond_broadcast(&turn);
     }
@@ -184,21 +213,22 @@ static void *player(void *argument)
 static pthread_t players[THREADS];
 static uint8_t playing[THREADS];
 
-static void hand_over(const struct recorded_call *recorded)
+static void hand_over(const struct recording_event *event)
 {
-    if (recorded->thread >= THREADS)
+    uint32_t thread = thread_of(event);
+    if (thread >= THREADS)
         return;
-    if (recorded->thread <= 1) {
-        play_call(recorded);
+    if (thread <= 1) {
+        play_event(event);
         return;
     }
-    if (!playing[recorded->thread]) {
-        playing[recorded->thread] = 1;
-        pthread_create(&players[recorded->thread], NULL, player, (void *)(uintptr_t)recorded->thread);
+    if (!playing[thread]) {
+        playing[thread] = 1;
+        pthread_create(&players[thread], NULL, player, (void *)(uintptr_t)thread);
     }
     pthread_mutex_lock(&lock);
-    what = recorded;
-    whose = recorded->thread;
+    what = event;
+    whose = thread;
     pthread_cond_broadcast(&turn);
     while (whose)
         pthread_cond_wait(&turn, &lock);
@@ -214,8 +244,6 @@ static uint64_t first_time(void)
     return 0;
 }
 
-static uint32_t context_device;
-
 int cupti_fake_play(void)
 {
     shift_ns = (int64_t)clock_ns() - (int64_t)first_time();
@@ -225,13 +253,8 @@ int cupti_fake_play(void)
             at = play_buffer(at, event);
             continue;
         }
-        if (event->kind == RECORDING_CALL)
-            hand_over((const void *)(event + 1));
-        if (event->kind == RECORDING_CONTEXT) {
-            const struct cupti_resource resource = {0};
-            context_device = *(const uint32_t *)(const void *)(event + 1);
-            callback(callback_context, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED, &resource);
-        }
+        if (event->kind == RECORDING_CALL || event->kind == RECORDING_RESOURCE)
+            hand_over(event);
         at = event_end(at, event);
     }
     pthread_mutex_lock(&lock);
@@ -304,12 +327,29 @@ cupti_result cuptiActivityGetNumDroppedRecords(cuda_context context, uint32_t st
     *dropped = 0;
     return CUPTI_OK;
 }
+/* As the real one answered, whenever it was. */
 cupti_result cuptiGetStreamIdEx(cuda_context context, cuda_stream stream, uint8_t per_thread, uint32_t *id)
 {
-    (void)context;
-    (void)per_thread;
-    *id = (uint32_t)((uintptr_t)stream >> 4 & 0xffff);
-    return CUPTI_OK;
+    const struct recording_event *event;
+    for (size_t at = 0; (event = event_at(at)); at = event_end(at, event)) {
+        const struct recorded_stream *recorded = (const void *)(event + 1);
+        if (event->kind != RECORDING_STREAM || recorded->handle != (uintptr_t)stream || recorded->per_thread != per_thread ||
+            recorded->context_uid != (uintptr_t)context || recorded->id == UINT32_MAX)
+            continue;
+        *id = recorded->id;
+        return CUPTI_OK;
+    }
+    return 1;
+}
+cupti_result cuptiGetContextId(cuda_context context, uint32_t *id)
+{
+    *id = (uint32_t)(uintptr_t)context;
+    return context ? CUPTI_OK : 1;
+}
+cupti_result cuptiGetGraphNodeId(cuda_graph_node node, uint64_t *id)
+{
+    *id = (uintptr_t)node;
+    return node ? CUPTI_OK : 1;
 }
 cupti_result cuptiGetDeviceId(cuda_context context, uint32_t *id)
 {

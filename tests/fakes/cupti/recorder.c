@@ -62,7 +62,51 @@ __attribute__((constructor)) static void start(void)
     }
     CUPTI_FUNCTIONS(FIND)
     CUPTI_SAMPLING_FUNCTIONS(FIND)
+    CUPTI_OPTIONAL_FUNCTIONS(FIND)
 #undef FIND
+}
+
+static uint32_t context_number(cuda_context context)
+{
+    uint32_t number = 0;
+    return context && real.context_id(context, &number) == CUPTI_OK ? number : 0;
+}
+
+static uint64_t node_number(cuda_graph_node node)
+{
+    uint64_t number = 0;
+    return node && real.node_id(node, &number) == CUPTI_OK ? number : 0;
+}
+
+static void put_resource(uint32_t id, const struct cupti_resource *resource)
+{
+    struct recorded_resource record = {.id = id, .context_uid = context_number(resource->context), .stream = (uintptr_t)resource->stream,
+                                       .thread = own_thread};
+    if (id == CUPTI_CONTEXT_CREATED)
+        real.device_id(resource->context, &record.device);
+    if (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED || id == CUPTI_NODE_UPDATED) {
+        const struct cupti_graph *graph = resource->descriptor;
+        record.node = node_number(graph->node);
+        record.original_node = node_number(graph->original_node);
+    }
+    put(RECORDING_RESOURCE, &record, sizeof record, "", 0, "", 0);
+}
+
+static void put_call(uint32_t domain, uint32_t id, const struct cupti_call *call)
+{
+    struct recorded_call record = {.time_ns = user_clock(), .domain = domain, .id = id, .site = call->site,
+                                   .correlation = call->correlation, .context_uid = call->context_uid, .thread = own_thread};
+    if (call->site == CUPTI_EXIT && call->result)
+        memcpy(&record.result, call->result, sizeof record.result);
+    if (call->parameters)
+        memcpy(record.parameters, call->parameters, sizeof record.parameters);
+    if (call->site == CUPTI_EXIT && record.result == 0 && recording_is_allocation(call->function)) {
+        const void *first;
+        memcpy(&first, record.parameters, sizeof first);
+        memcpy(&record.pointee, first, sizeof record.pointee);
+        record.has_pointee = 1;
+    }
+    put(RECORDING_CALL, &record, sizeof record, "", 0, "", 0);
 }
 
 static void on_callback(void *context, uint32_t domain, uint32_t id, const void *data)
@@ -71,27 +115,10 @@ static void on_callback(void *context, uint32_t domain, uint32_t id, const void 
     if (!own_thread)
         own_thread = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
     pthread_mutex_lock(&lock);
-    if (domain == CUPTI_RESOURCE) {
-        const struct cupti_resource *resource = data;
-        uint32_t device = 0;
-        if (id == CUPTI_CONTEXT_CREATED && real.device_id(resource->context, &device) == CUPTI_OK)
-            put(RECORDING_CONTEXT, &device, sizeof device, "", 0, "", 0);
-    } else {
-        const struct cupti_call *call = data;
-        struct recorded_call record = {.time_ns = user_clock(), .domain = domain, .id = id, .site = call->site,
-                                       .correlation = call->correlation, .context_uid = call->context_uid, .thread = own_thread};
-        if (call->site == CUPTI_EXIT && call->result)
-            memcpy(&record.result, call->result, sizeof record.result);
-        if (call->parameters)
-            memcpy(record.parameters, call->parameters, sizeof record.parameters);
-        if (call->site == CUPTI_EXIT && record.result == 0 && recording_is_allocation(call->function)) {
-            const void *first;
-            memcpy(&first, record.parameters, sizeof first);
-            memcpy(&record.pointee, first, sizeof record.pointee);
-            record.has_pointee = 1;
-        }
-        put(RECORDING_CALL, &record, sizeof record, "", 0, "", 0);
-    }
+    if (domain == CUPTI_RESOURCE)
+        put_resource(id, data);
+    else
+        put_call(domain, id, data);
     pthread_mutex_unlock(&lock);
     user_callback(user_context, domain, id, data);
 }
@@ -173,6 +200,13 @@ cupti_result cuptiActivityGetNumDroppedRecords(cuda_context context, uint32_t st
 }
 cupti_result cuptiGetStreamIdEx(cuda_context context, cuda_stream stream, uint8_t per_thread, uint32_t *id)
 {
-    return real.stream_id(context, stream, per_thread, id);
+    cupti_result result = real.stream_id(context, stream, per_thread, id);
+    const struct recorded_stream record = {(uintptr_t)stream, context_number(context), per_thread, result == CUPTI_OK ? *id : UINT32_MAX, 0};
+    pthread_mutex_lock(&lock);
+    put(RECORDING_STREAM, &record, sizeof record, "", 0, "", 0);
+    pthread_mutex_unlock(&lock);
+    return result;
 }
+cupti_result cuptiGetContextId(cuda_context context, uint32_t *id) { return real.context_id(context, id); }
+cupti_result cuptiGetGraphNodeId(cuda_graph_node node, uint64_t *id) { return real.node_id(node, id); }
 cupti_result cuptiGetDeviceId(cuda_context context, uint32_t *id) { return real.device_id(context, id); }

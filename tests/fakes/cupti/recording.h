@@ -16,7 +16,11 @@ enum recording_kind {
     RECORDING_CALL = 3,    /* struct recorded_call */
     RECORDING_CONTEXT = 4, /* u32 device: a context was made */
     RECORDING_BUFFER = 5,  /* u32 count of records: they follow */
-    RECORDING_RECORD = 6,  /* struct recorded_record, the record's bytes, the kernel's name with its NUL */
+    RECORDING_RECORD = 6,  /* struct recorded_record, the record's bytes, its text (a kernel's name) with its NUL */
+    RECORDING_RESOURCE = 7, /* struct recorded_resource */
+    RECORDING_STREAM = 8,  /* struct recorded_stream: what a handle means */
+    RECORDING_STALL = 9,   /* u32 number, text with its NUL: a reason of PC sampling */
+    RECORDING_SAMPLES = 10, /* u32 number of PCs; then for each struct recorded_pc, its stalls, its function's name, padded */
 };
 
 struct recording_event {
@@ -26,7 +30,7 @@ struct recording_event {
 enum { RECORDED_PARAMETERS = 64 };
 static inline int recording_is_allocation(const char *function)
 {
-    return strstr(function, "alloc") || strstr(function, "Alloc");
+    return strstr(function, "alloc") || strstr(function, "Alloc") || strstr(function, "StreamCreate") || strstr(function, "EventCreate");
 }
 
 struct recorded_call {
@@ -36,6 +40,22 @@ struct recorded_call {
     uint32_t has_pointee;
     uint64_t pointee; /* what the first parameter points to at the exit of a call that allocates */
     uint8_t parameters[RECORDED_PARAMETERS];
+};
+
+/* A callback about a resource; nodes of graphs by their numbers, 0 = none. */
+struct recorded_resource {
+    uint32_t id, context_uid, device, thread;
+    uint64_t stream, node, original_node;
+};
+
+struct recorded_stream {
+    uint64_t handle;
+    uint32_t context_uid, per_thread, id, reserved;
+};
+
+struct recorded_pc {
+    uint64_t cubin_crc, offset;
+    uint32_t stalls, name_bytes, correlation, reserved;
 };
 
 struct recorded_record {

@@ -85,7 +85,7 @@ INLINE void region_begin(struct lane *lane, struct frame *frame, const union omp
     frame->sequence = (flags & OMP_PARALLEL_LEAGUE) != 0;
     frame->level = lane->team->level + 1;
     frame->code = code;
-    frame->owner = frame; /* a runtime may move a region's data, not what stands in it */
+    frame->owner = 0;
     frame->threads = 0;
     frame->index = requested;
     frame->done = encountering ? task_id(encountering->value) : 0;
@@ -128,32 +128,32 @@ void on_parallel_begin(union omp_data *encountering, const void *runtime_frame, 
     frame->begin = now();
 }
 
-static COLD void parallel_end_slowly(union omp_data *parallel)
+static COLD void parallel_end_slowly(void)
 {
     struct lane *lane = lane_get();
     if (!lane)
         return;
-    const struct frame *frame = lane_pop(lane, FRAME_PARALLEL, 0, parallel->pointer);
+    const struct frame *frame = lane_pop(lane, FRAME_PARALLEL, 0, 0);
     if (frame)
         region_write(lane, frame, now());
-    parallel->pointer = 0;
 }
 
+/* It is this thread's innermost region that ends. Its data are no more to be touched: a runtime may have given the team, and them with
+ * it, to another region by now. */
 void on_parallel_end(union omp_data *parallel, union omp_data *encountering, int flags, const void *code)
 {
     struct lane *lane = lane_at_hand();
-    struct frame *frame = parallel->pointer;
-    if (UNLIKELY(!lane || lane->top != frame || frame->shape != FRAME_SHAPE(FRAME_PARALLEL, 0) || !frame->waited || frame->threads > UINT16_MAX)) {
-        parallel_end_slowly(parallel);
+    struct frame *frame = lane ? lane->top : 0;
+    if (UNLIKELY(!lane || frame->shape != FRAME_SHAPE(FRAME_PARALLEL, 0) || !frame->waited || frame->threads > UINT16_MAX)) {
+        parallel_end_slowly();
         return;
     }
     uint64_t length = now() - frame->begin;
     if (UNLIKELY(length > UINT32_MAX)) {
-        parallel_end_slowly(parallel);
+        parallel_end_slowly();
         return;
     }
     lane->top = frame - 1;
-    parallel->pointer = 0;
     region_short(frame, length);
 }
 

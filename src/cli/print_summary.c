@@ -167,6 +167,7 @@ static void print_json(const struct summary *summary, size_t count, struct text 
     json_modules_and_threads(&json, summary);
     json_processes(&json, summary);
     json_summary_devices(&json, summary);
+    json_summary_ranges(&json, summary);
     json_summary_openmp(&json, summary);
     json_summary_mpi(&json, summary);
     json_ledger(&json, summary);

@@ -22,6 +22,7 @@ int print_summary(struct trace *trace, const struct summary_options *options, co
 void json_optional(struct json *json, const char *key, struct optional_i64 value);
 void json_summary_openmp(struct json *json, const struct summary *summary);
 void json_summary_devices(struct json *json, const struct summary *summary);
+void json_summary_ranges(struct json *json, const struct summary *summary);
 void json_summary_mpi(struct json *json, const struct summary *summary);
 
 #endif

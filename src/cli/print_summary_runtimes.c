@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts "openmp" and "devices" of a summary's JSON. */
+/* The parts "openmp", "devices" and "ranges" of a summary's JSON. */
 #include "print_summary.h"
+
+#include <stdio.h>
 
 void json_summary_openmp(struct json *json, const struct summary *summary)
 {
@@ -51,6 +53,39 @@ void json_summary_devices(struct json *json, const struct summary *summary)
         json_u64(json, "copy_bytes", device->copy_bytes);
         json_i64(json, "fill_ns", device->fill_ns);
         json_i64(json, "other_ns", device->other_ns);
+        json_i64(json, "busy_kernel_ns", device->busy_kernel_ns);
+        json_i64(json, "busy_copy_ns", device->busy_copy_ns);
+        json_i64(json, "busy_other_ns", device->busy_other_ns);
+        json_i64(json, "overlap_ns", device->overlap_ns);
+        json_open(json, "idle", '{');
+        for (int idle = 0; idle < DEVICE_IDLE_COUNT; idle++) {
+            char key[32];
+            snprintf(key, sizeof key, "%s_ns", device_idle_name((enum device_idle)idle));
+            json_i64(json, key, device->idle_by_ns[idle]);
+        }
+        json_close(json, '}');
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+void json_summary_ranges(struct json *json, const struct summary *summary)
+{
+    json_open(json, "ranges", '[');
+    for (size_t i = 0; i < summary->range_count; i++) {
+        const struct summary_range *range = &summary->ranges[i];
+        const struct summary_device *device = &summary->devices[range->device];
+        json_open(json, NULL, '{');
+        json_string(json, "name", range->name);
+        json_string(json, "group", range->group);
+        json_i64(json, "device", device->device);
+        json_string(json, "category", device->category);
+        json_i64(json, "pid", device->pid);
+        json_u64(json, "count", range->count);
+        json_u64(json, "works", range->works);
+        json_i64(json, "host_ns", range->host_ns);
+        json_i64(json, "span_ns", range->span_ns);
+        json_i64(json, "busy_ns", range->busy_ns);
         json_close(json, '}');
     }
     json_close(json, ']');

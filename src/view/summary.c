@@ -423,6 +423,7 @@ void summary_destroy(struct summary *summary)
     summary_destroy_mpi(summary->mpi);
     summary_destroy_openmp(summary->openmp);
     free(summary->devices);
+    free(summary->ranges);
     free(summary->functions);
     free(summary->callers);
     free(summary->modules);

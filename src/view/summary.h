@@ -3,6 +3,7 @@
 #ifndef HP_VIEW_SUMMARY_H
 #define HP_VIEW_SUMMARY_H
 
+#include "analysis/device_activity.h"
 #include "base/cleanup.h"
 #include "table.h"
 #include "trace/filter.h"
@@ -120,6 +121,18 @@ struct summary_device {
     int64_t kernel_ns, copy_ns, fill_ns, other_ns; /* sums: lanes overlap */
     uint64_t copy_bytes;
     int64_t busy_ns, idle_ns;    /* of the time from the first begin to the last end: something ran, nothing did */
+    int64_t busy_kernel_ns, busy_copy_ns, busy_other_ns; /* busy_ns: with kernels; with copies and fills only; with neither */
+    int64_t overlap_ns;          /* of busy_kernel_ns: with copies, too */
+    int64_t idle_by_ns[DEVICE_IDLE_COUNT];
+};
+
+/* Ranges of one name, projected on one device: the work that was launched inside them. */
+struct summary_range {
+    const char *name, *group; /* "" = none */
+    size_t device;            /* in devices */
+    uint64_t count, works;    /* ranges; pieces of work */
+    int64_t host_ns;          /* of the ranges themselves */
+    int64_t span_ns, busy_ns; /* from the first begin to the last end of a range's work; some of it ran */
 };
 
 struct summary {
@@ -144,6 +157,8 @@ struct summary {
     struct summary_openmp *openmp; /* NULL = nothing of OpenMP */
     struct summary_device *devices; /* by process and device */
     size_t device_count;
+    struct summary_range *ranges; /* by busy time */
+    size_t range_count;
 
     /* Of samples of CPU time: */
     uint64_t samples, samples_kernel, samples_truncated, samples_without_stack;

@@ -18,6 +18,7 @@ void draw_tables(struct drawing *drawing);
 void draw_mpi(struct drawing *drawing);
 void draw_openmp(struct drawing *drawing);
 void draw_devices(struct drawing *drawing);
+void draw_ranges(struct drawing *drawing);
 
 /* What tables share (summary_tables.c). */
 #define DRAW_INDENT 2

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of OpenMP's regions and of devices in a summary. */
+/* The table of OpenMP's regions in a summary. */
 #include "summary_draw.h"
 #include "units.h"
 
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define REGIONS_SHOWN 10
-#define DEVICES_SHOWN 16
 
 static void cell_optional_count(struct table *table, struct optional_i64 value)
 {
@@ -62,56 +61,4 @@ void draw_openmp(struct drawing *drawing)
         table_draw(table, drawing->look, DRAW_INDENT, drawing->out);
     draw_rest(drawing, shown, openmp->region_count, "regions", -1);
     draw_openmp_rest(drawing, openmp);
-}
-
-static int64_t window_of(const struct summary_device *device)
-{
-    return device->busy_ns + device->idle_ns;
-}
-
-static void add_device_row(struct drawing *drawing, struct table *table, const struct summary_device *device)
-{
-    char bytes[32];
-    table_row(table);
-    draw_cell_time(table, drawing, device->busy_ns);
-    draw_cell_percent(table, (double)device->busy_ns, (double)window_of(device));
-    draw_cell_time(table, drawing, device->idle_ns);
-    draw_cell_time(table, drawing, device->kernel_ns);
-    draw_cell_count(table, device->kernels);
-    draw_cell_time(table, drawing, device->copy_ns);
-    draw_cell_count(table, device->copies);
-    table_cell(table, format_bytes(bytes, sizeof bytes, device->copy_bytes));
-    draw_cell_time(table, drawing, device->fill_ns + device->other_ns);
-    draw_cell_count(table, device->lanes);
-    table_cell(table, device->category);
-    if (*device->name)
-        table_cellf(table, "%" PRId32 " %s", device->device, device->name);
-    else
-        table_cellf(table, "%" PRId32, device->device);
-    table_cellf(table, "%" PRId32, device->pid);
-}
-
-void draw_devices(struct drawing *drawing)
-{
-    static const struct table_column columns[] = {
-        {"busy", ALIGN_RIGHT, SHRINK_NEVER, 0},   {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},     {"idle", ALIGN_RIGHT, SHRINK_DROP, 0},
-        {"kernels", ALIGN_RIGHT, SHRINK_DROP, 0}, {"count", ALIGN_RIGHT, SHRINK_DROP, 0},  {"copies", ALIGN_RIGHT, SHRINK_DROP, 0},
-        {"count", ALIGN_RIGHT, SHRINK_DROP, 0},   {"bytes", ALIGN_RIGHT, SHRINK_DROP, 0},  {"other", ALIGN_RIGHT, SHRINK_DROP, 0},
-        {"lanes", ALIGN_RIGHT, SHRINK_DROP, 0},   {"by", ALIGN_LEFT, SHRINK_DROP, 0},      {"device", ALIGN_LEFT, SHRINK_END, 8},
-        {"pid", ALIGN_RIGHT, SHRINK_DROP, 0},
-    };
-    const struct summary *summary = drawing->summary;
-    size_t shown = draw_limit(drawing, summary->device_count, DEVICES_SHOWN);
-    int64_t largest_ns = 0;
-    for (size_t i = 0; i < shown; i++)
-        largest_ns = window_of(&summary->devices[i]) > largest_ns ? window_of(&summary->devices[i]) : largest_ns;
-    if (!shown)
-        return;
-    draw_table_heading(drawing, "Devices", largest_ns, "busy: anything ran, from the first to the last thing that did");
-    CLEANUP(table_destroyp) struct table *table = draw_new_table(drawing, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; table && i < shown; i++)
-        add_device_row(drawing, table, &summary->devices[i]);
-    if (table)
-        table_draw(table, drawing->look, DRAW_INDENT, drawing->out);
-    draw_rest(drawing, shown, summary->device_count, "devices", -1);
 }

@@ -514,6 +514,7 @@ void draw_tables(struct drawing *drawing)
     draw_callers(drawing);
     draw_spans(drawing);
     draw_devices(drawing);
+    draw_ranges(drawing);
     draw_openmp(drawing);
     draw_mpi(drawing);
     draw_modules(drawing);

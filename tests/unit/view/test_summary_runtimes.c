@@ -98,6 +98,10 @@ static void test_a_device_is_busy_while_any_lane_is(void **state)
     assert_int_equal(device->lanes, 2);
     assert_int_equal(device->busy_ns, 250);
     assert_int_equal(device->idle_ns, 50);
+    assert_int_equal(device->busy_kernel_ns, 200);
+    assert_int_equal(device->busy_copy_ns, 50);
+    assert_int_equal(device->overlap_ns, 50 + 10);
+    assert_int_equal(device->idle_by_ns[DEVICE_IDLE_OTHER], 50);
     assert_int_equal(device->kernels, 2);
     assert_int_equal(device->kernel_ns, 200);
     assert_int_equal(device->copies, 1);
@@ -106,6 +110,52 @@ static void test_a_device_is_busy_while_any_lane_is(void **state)
     assert_int_equal(device->fill_ns, 10);
     assert_int_equal(device->other_ns, 0);
     expect_text(summary, "Devices  in ns");
+    summary_destroy(summary);
+}
+
+/* Two ranges of one name launch a kernel each, one of another name none; device 3 has no work of the filter's. */
+static void test_ranges_are_summed_up_by_name(void **state)
+{
+    struct fixture fixture = begin();
+    track_id main = add_track(&fixture, TRACK_KIND_THREAD, "main", -1), lane = add_track(&fixture, TRACK_KIND_STREAM, "", 1);
+    add(&fixture, add_track(&fixture, TRACK_KIND_STREAM, "", 3), "k", "cuda", SPAN_KIND_KERNEL, 0, 5, PAYLOAD_NONE, NULL);
+    for (int64_t at = 0; at <= 1000; at += 1000) {
+        const struct field group[] = {{FIELD_RANGE_group, trace_builder_string(fixture.builder, "solver").index}, {32, 0}};
+        add(&fixture, main, "step", "nvtx", SPAN_KIND_RANGE, at, at + 100, PAYLOAD_RANGE, group);
+        struct span call = {.track = main, .begin_ns = at + 10, .end_ns = at + 20, .name = trace_builder_string(fixture.builder, "launch"),
+                            .category = STRING_NONE, .kind = SPAN_KIND_LAUNCH, .parent = SPAN_NONE, .stack = STACK_NONE}, kernel = call;
+        assert_int_equal(trace_builder_add_span(fixture.builder, &call, NULL, &kernel.parent), 0);
+        kernel.track = lane;
+        kernel.kind = SPAN_KIND_KERNEL;
+        kernel.begin_ns = at + 50;
+        kernel.end_ns = at + 350;
+        span_id handle;
+        assert_int_equal(trace_builder_add_span(fixture.builder, &kernel, NULL, &handle), 0);
+    }
+    add(&fixture, main, "nothing", "nvtx", SPAN_KIND_RANGE, 2000, 2100, PAYLOAD_NONE, NULL);
+    struct trace *trace;
+    struct summary *summary;
+    CLEANUP(trace_filter_destroyp) struct trace_filter *where = NULL;
+    assert_int_equal(trace_builder_finish(fixture.builder, &trace, NULL), 0);
+    trace_builder_destroy(fixture.builder);
+    assert_int_equal(trace_filter_compile("path=step*", &where, NULL), 0);
+    assert_int_equal(summary_create(trace, where, NULL, &summary, NULL), 0);
+    trace_unref(trace);
+    assert_int_equal(summary->range_count, 1);
+    const struct summary_range *range = &summary->ranges[0];
+    assert_string_equal(range->name, "step");
+    assert_string_equal(range->group, "solver");
+    assert_int_equal(range->count, 2);
+    assert_int_equal(range->works, 2);
+    assert_int_equal(range->host_ns, 200);
+    assert_int_equal(range->span_ns, 600);
+    assert_int_equal(range->busy_ns, 600);
+    assert_int_equal(summary->device_count, 1);
+    assert_int_equal(summary->devices[range->device].device, 1);
+    assert_int_equal(summary->devices[range->device].kernels, 2); /* below the range by their launch: a path filter picks them */
+    assert_int_equal(summary->devices[range->device].idle_by_ns[DEVICE_IDLE_HOST_LATE], 660);
+    expect_text(summary, "Ranges on devices  in ns");
+    expect_text(summary, "Why devices were idle  in ns");
     summary_destroy(summary);
 }
 
@@ -159,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_device_is_busy_while_any_lane_is),
+        cmocka_unit_test(test_ranges_are_summed_up_by_name),
         cmocka_unit_test(test_regions_and_their_barriers),
         cmocka_unit_test(test_other_spans_make_neither),
     };

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* trace_generator: writes the trace of a simulated program, and the truth about it. */
+#include "sim.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void usage(FILE *file)
+{
+    fprintf(file, "usage: trace_generator [options] -o TRACE.hpt\n"
+                  "  --kind KIND        program, of\n                    ");
+    program_kinds(file);
+    fprintf(file, "\n                     or with a known path: bottleneck pipeline late_sender stairs slow_thread task_chain two_streams\n"
+                  "  --seed N           of all random costs [1]\n"
+                  "  --rounds N         length [20]\n"
+                  "  --spans N          length by the least number of spans, instead\n"
+                  "  --ranks N, --threads N, --streams N   size [by kind]\n"
+                  "  --lanes N          size of the kind `all` in lanes: ranks of 4 threads and 4 streams\n"
+                  "  --planted N, --moved N   which rank or thread is the slow one; and in the second half [1, as --planted]\n"
+                  "  --truth FILE       writes what is true of it, as JSON\n"
+                  "  --check            judges the simulation by enumeration\n"
+                  "  -o FILE            the trace\n");
+}
+
+static uint64_t number(const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno || end == text || *end)
+        fail("a number is expected");
+    return value;
+}
+
+static void set_lanes(struct options *options, uint32_t lanes)
+{
+    options->kind = "all";
+    options->threads = options->streams = 4;
+    options->ranks = lanes / 8 ? lanes / 8 : 1;
+}
+
+static void parse(int argc, char **argv, struct options *options)
+{
+    const struct { const char *name; uint32_t *value; } numbers[] = {
+        {"--rounds", &options->rounds}, {"--ranks", &options->ranks}, {"--threads", &options->threads}, {"--streams", &options->streams},
+        {"--planted", &options->planted}, {"--moved", &options->moved}};
+    const struct { const char *name; const char **value; } texts[] = {{"--kind", &options->kind}, {"--truth", &options->truth}, {"-o", &options->output}};
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        bool known = true;
+        if (strcmp(argv[i], "--check") == 0) {
+            options->check = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--seed") == 0)
+            options->seed = number(value);
+        else if (strcmp(argv[i], "--spans") == 0)
+            options->spans = number(value);
+        else if (strcmp(argv[i], "--lanes") == 0)
+            set_lanes(options, (uint32_t)number(value));
+        else
+            known = false;
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+            if (strcmp(argv[i], numbers[k].name) == 0) {
+                *numbers[k].value = (uint32_t)number(value);
+                known = true;
+            }
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            if (strcmp(argv[i], texts[k].name) == 0) {
+                *texts[k].value = value;
+                known = true;
+            }
+        if (!known) {
+            usage(strcmp(argv[i], "--help") == 0 ? stdout : stderr);
+            exit(strcmp(argv[i], "--help") == 0 ? 0 : 2);
+        }
+        i++;
+    }
+}
+
+static void write_truth(struct sim *sim, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    if (!file)
+        fail("cannot write the truth");
+    truth_write(sim, file);
+    if (fclose(file) != 0)
+        fail("cannot write the truth");
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.kind = "all", .seed = 1, .rounds = 20, .planted = 1, .moved = UINT32_MAX};
+    struct error err = {0};
+    struct trace *trace;
+    struct sim sim;
+    parse(argc, argv, &options);
+    if (options.moved == UINT32_MAX)
+        options.moved = options.planted;
+    if (!options.output) {
+        usage(stderr);
+        return 2;
+    }
+    sim_init(&sim, &options);
+    program_make(&sim);
+    sim.history = options.truth || options.check;
+    emit_start(&sim);
+    sim_run(&sim);
+    emit_end(&sim, &trace);
+    if (trace_write_native(trace, options.output, NULL, &err) < 0)
+        fail(err.text);
+    if (options.check)
+        check_by_enumeration(&sim);
+    if (options.truth)
+        write_truth(&sim, options.truth);
+    printf("%llu spans on %zu lanes\n", (unsigned long long)sim.spans, sim.lane_count);
+    trace_unref(trace);
+    sim_finish(&sim);
+    return 0;
+}

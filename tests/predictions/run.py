@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Does it come true? For each program an activity is really made longer or shorter by a known factor; what `what-if` predicts from recordings of
+the unchanged program is compared with recordings of the changed one (medians).
+
+    tests/predictions/run.py BUILD [--runs 5] [--only NAME...] [--codes FOLDER] [--markdown FILE]
+
+BUILD is a build folder. --codes: a folder with checkouts of the public codes CoMD, LULESH and NPB3.0-omp-C, which are copied, changed in one place and
+built. Run it on an idle machine. A program that can't be built here is skipped with the reason.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+       "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+
+class Skip(Exception):
+    pass
+
+
+def call(argv, **options):
+    done = subprocess.run([str(word) for word in argv], capture_output=True, text=True, **options)
+    if done.returncode:
+        raise Skip(f"{' '.join(map(str, argv))}: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
+    return done.stdout
+
+
+def tool(*names):
+    for name in names:
+        if shutil.which(name):
+            return name
+    raise Skip(f"none of {', '.join(names)} is installed")
+
+
+class Case:
+    """A program, how it is started, and the changes that are tried: (activity, factor, filter of what-if)."""
+
+    def __init__(self, name, backends, build, command, changes, threads=None, note=""):
+        self.name, self.backends, self.build, self.command, self.changes, self.note = name, backends, build, command, changes, note
+        self.environment = {"OMP_NUM_THREADS": str(threads)} if threads else {}
+
+
+def compiled(compiler, *flags, libraries=("-lm",)):
+    def build(case, work):
+        source = HERE / f"{case.name}.{'cu' if 'nvcc' in compiler else 'c'}"
+        call([tool(*compiler), "-O2", "-g", *flags, "-o", work / case.name, source, *libraries])
+        return work / case.name
+    return build
+
+
+def ranks(count, mpirun=("mpirun.openmpi", "mpirun")):
+    return lambda program: [tool(*mpirun), "-np", str(count), program]
+
+
+def alone(program):
+    return [program]
+
+
+MPICC = ("mpicc.openmpi", "mpicc")
+CASES = [
+    Case("mpi_imbalance", "cpu,mpi", compiled(MPICC), ranks(2),
+         [("heavy", 0.6, "kind=compute,rank=1"), ("heavy", 1.5, "kind=compute,rank=1"), ("light", 0.3, "kind=compute,rank=0")]),
+    Case("mpi_chain", "cpu,mpi", compiled(MPICC), ranks(2),
+         [("first_stage", 0.5, "name=first_stage"), ("later_stage", 2, "name=later_stage"), ("aside", 0.1, "name=aside")]),
+    Case("mpi_workers", "cpu,mpi", compiled(MPICC), ranks(2),
+         [("solve", 0.5, "name=solve"), ("prepare", 8, "name=prepare")]),
+    Case("openmp_imbalance", "cpu,openmp", compiled(("clang", "clang-14"), "-fopenmp"), alone,
+         [("unequal", 0.5, "name=*unequal()*"), ("serial", 3, "name=serial"), ("equal", 2, "name=*in equal()*")], threads=2),
+    Case("openmp_tasks", "cpu,openmp", compiled(("clang", "clang-14"), "-fopenmp"), alone,
+         [("link_of_chain", 0.5, "name=link_of_chain"), ("leaf", 0.5, "name=leaf")], threads=2),
+    Case("hybrid", "cpu,mpi,openmp", compiled(MPICC, "-fopenmp"), ranks(2),
+         [("team_part", 0.5, "name=*team_part()*"), ("master_part", 2, "name=master_part")], threads=1),
+    Case("opencl_pipeline", "cpu,opencl", compiled(("gcc",), libraries=("-lOpenCL", "-lm")), alone,
+         [("transform", 0.5, "kind=kernel,name=transform"), ("prepare", 4, "name=prepare"), ("finish_up", 3, "kind=kernel,name=finish_up")]),
+    Case("openmp_contended", "cpu,openmp", compiled(("clang", "clang-14"), "-fopenmp"), alone,
+         [("greedy", 0.5, "name=greedy"), ("modest", 0.5, "name=modest")], threads=4, note="4 threads contend for the processors"),
+    Case("cuda_streams", "cuda", compiled(("nvcc", "/usr/local/cuda/bin/nvcc"), "-arch=native", libraries=()), alone,
+         [("chain", 0.5, "kind=kernel,name=*chain*"), ("chain", 2, "kind=kernel,name=*chain*"), ("beside", 0.5, "kind=kernel,name=*beside*")]),
+]
+
+
+class PublicCode(Case):
+    """A public code; `change` is (file, text, what it becomes): there the activity is done twice."""
+
+    def __init__(self, name, backends, folder, make, program, command, change, filter_text, threads=None, note=""):
+        super().__init__(name, backends, None, command, [("twice", 2, filter_text)], threads, note)
+        self.folder, self.make, self.program, self.change = folder, make, program, change
+
+    def builds(self, codes, work):
+        if not codes or not (codes / self.folder).is_dir():
+            raise Skip(f"no {self.folder} in the folder of public codes")
+        programs = []
+        for variant in ("as-it-is", "changed"):
+            copy = work / f"{self.name}-{variant}"
+            shutil.copytree(codes / self.folder, copy, symlinks=True)
+            if variant == "changed":
+                path, text, becomes = copy / self.change[0], *self.change[1:]
+                content = path.read_text(errors="surrogateescape")
+                if text not in content:
+                    raise Skip(f"{self.change[0]} of {self.folder} is another version than this script knows")
+                path.write_text(content.replace(text, becomes, 1), errors="surrogateescape")
+            self.make(copy)
+            programs.append(copy / self.program)
+        return programs
+
+
+def make_comd(folder):
+    shutil.copy(folder / "src-mpi/Makefile.vanilla", folder / "src-mpi/Makefile")
+    call(["make", "-C", folder / "src-mpi", f"CC={tool(*MPICC)}", "OPTFLAGS=-O2 -g"])
+
+
+def make_lulesh(folder):
+    call(["make", "-C", folder, f"CXX={tool('clang++', 'clang++-14')}", "MPI_INC=", "MPI_LIB=",
+          f"SERCXX={tool('clang++', 'clang++-14')} -DUSE_MPI=0", f"CXXFLAGS=-O2 -g -fopenmp -I. -w", "LDFLAGS=-O2 -g -fopenmp",
+          f"CXX={tool('clang++', 'clang++-14')} -DUSE_MPI=0"])
+
+
+def make_bt(folder):
+    (folder / "bin").mkdir(exist_ok=True)
+    compiler = tool("clang", "clang-14")
+    call(["make", "-C", folder, "bt", "CLASS=W", f"CC={compiler} -fopenmp -w", f"CLINK={compiler} -fopenmp", "CFLAGS=-O2 -g", "CLINKFLAGS=-O2 -lm"])
+
+
+CODES = [
+    PublicCode("CoMD", "cpu,mpi", "CoMD", make_comd, "bin/CoMD-mpi",
+               lambda program: [tool("mpirun.openmpi", "mpirun"), "-np", "2", program, "-x", "20", "-y", "20", "-z", "20", "-N", "40", "-i", "2"],
+               ("src-mpi/timestep.c", "      computeForce(s);", "      computeForce(s); computeForce(s);"), "name=ljForce"),
+    PublicCode("LULESH", "cpu,openmp", "LULESH", make_lulesh, "lulesh2.0", lambda program: [program, "-s", "30", "-i", "100"],
+               ("lulesh.cc", "    CalcKinematicsForElems(domain, deltatime, numElem) ;", "    CalcKinematicsForElems(domain, deltatime, numElem) ;"
+                "    CalcKinematicsForElems(domain, deltatime, numElem) ;"), "name=*CalcKinematicsForElems*", threads=2),
+    PublicCode("NPB-BT", "cpu,openmp", "NPB3.0-omp-C", make_bt, "bin/bt.W", alone,
+               ("BT/bt.c", "    compute_rhs();\n", "    compute_rhs(); compute_rhs();\n"), "name=*compute_rhs*", threads=2),
+]
+
+
+class Bench:
+    def __init__(self, build, runs, work):
+        self.hprofiler, self.runs, self.work = build / "bin/hprofiler", runs, work
+
+    def record(self, case, argv, number, extra=None):
+        trace = self.work / f"{case.name}-{number}.hpt"
+        trace.unlink(missing_ok=True)
+        call([self.hprofiler, "run", "-b", case.backends, "--no-summary", "-o", trace, "--", *argv], cwd=self.work,
+             env={**os.environ, **MPI, **case.environment, **(extra or {})})
+        return trace
+
+    def what_if(self, trace, scale):
+        return json.loads(call([self.hprofiler, "what-if", trace, "--scale", scale, "--format", "json"]))
+
+    def measure(self, trace):
+        return self.what_if(trace, "name=nothing-is-called-this:1")
+
+    def series(self, case, argv, extra=None):
+        return [self.record(case, argv, number, extra) for number in range(self.runs)]
+
+    def case(self, case, codes):
+        if isinstance(case, PublicCode):
+            program, changed = case.builds(codes, self.work)
+        else:
+            program = changed = case.build(case, self.work)
+        base = self.series(case, case.command(program))
+        plain = [self.measure(trace) for trace in base]
+        measured = statistics.median(result["measured_ns"] for result in plain)
+        residual = max(abs(result["replayed_ns"] / result["measured_ns"] - 1) for result in plain)
+        predictions = [statistics.median(self.what_if(trace, f"{scale}:{factor}")["predicted_ns"] for trace in base)
+                       for _, factor, scale in case.changes]
+        for (activity, factor, scale), predicted in zip(case.changes, predictions):
+            after = self.series(case, case.command(changed), {f"SCALE_{activity}": str(factor)})
+            became = statistics.median(self.measure(trace)["measured_ns"] for trace in after)
+            yield case.name, f"{activity} x {factor:g}", scale, measured, residual, predicted, became
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--codes", type=pathlib.Path)
+    parser.add_argument("--markdown", type=pathlib.Path)
+    options = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
+        bench = Bench(options.build.absolute(), options.runs, pathlib.Path(folder))
+        for case in CASES + CODES:
+            if options.only and case.name not in options.only:
+                continue
+            try:
+                for row in bench.case(case, options.codes and options.codes.absolute()):
+                    rows.append(row)
+                    name, change, scale, measured, residual, predicted, became = row
+                    print(f"{name:18} {change:22} {measured / 1e6:9.1f} ms  predicted {predicted / 1e6:9.1f}  measured {became / 1e6:9.1f}  "
+                          f"error {100 * (predicted / became - 1):+6.2f} %  replay {100 * residual:.3f} %", flush=True)
+            except Skip as reason:
+                print(f"{case.name:18} skipped: {reason}", flush=True)
+    if options.markdown:
+        lines = ["| program | change | `--scale` | unchanged ms | predicted ms | measured ms | error % | largest replay residual % |", "|---|---|---|---|---|---|---|---|"]
+        lines += [f"| {name} | {change} | `{scale}` | {measured / 1e6:.1f} | {predicted / 1e6:.1f} | {became / 1e6:.1f} | {100 * (predicted / became - 1):+.2f} | "
+                  f"{100 * residual:.3f} |" for name, change, scale, measured, residual, predicted, became in rows]
+        options.markdown.write_text("\n".join(lines) + "\n")
+    outside = [row for row in rows if abs(row[5] / row[6] - 1) > 0.05]
+    print(f"{len(rows)} predictions, {len(outside)} outside 5 %")
+    return bool(outside)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

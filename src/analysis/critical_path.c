@@ -240,6 +240,7 @@ int critical_path_create(const struct dependency_graph *graph, struct critical_p
     int64_t *explained_ns = array_resize_exact(NULL, graph->point_count, sizeof *explained_ns);
     if (path) {
         path->graph = graph;
+        path->measured_ns = graph->time_ns;
         path->slack_ns = explained_ns; /* becomes the slacks */
         path->makespan_ns = graph->end_ns - graph->begin_ns;
     } else

@@ -39,6 +39,8 @@ struct near_path {
 
 struct critical_path {
     const struct dependency_graph *graph; /* must outlive it */
+    const int64_t
+        *measured_ns; /* by point, when it was in the trace: graph->time_ns but for runs that were not (what_if.h) */
     int64_t makespan_ns, length_ns, length_low_ns, length_high_ns;
     int64_t explained_ns;
     int64_t confidence_ns[CONFIDENCE_COUNT]; /* the explained time by what proves it; lanes' own order is certain */

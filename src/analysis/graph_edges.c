@@ -54,7 +54,7 @@ static uint64_t lane_clock(const struct trace *trace, track_id track)
     if (node >= node_count)
         return UINT64_MAX;
     string_id domain = nodes[node].clock_domain;
-    return domain.index != ID_NONE ? domain.index : UINT64_C(1) << 61 | node;
+    return domain.index != STRING_NONE.index ? domain.index : UINT64_C(1) << 61 | node;
 }
 
 int graph_find_clocks(struct graph_builder *builder)

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Critical imbalance and what the run's threads were used for. */
+#include "path_imbalance.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+
+/* Two entries an activity: by threads, by devices. */
+struct totals {
+    const struct dependency_graph *graph;
+    const struct activities *activities;
+    int64_t *all_ns, *path_ns;
+    bool *device; /* by lane */
+};
+
+static bool is_device(const struct dependency_graph *graph, track_id track)
+{
+    uint32_t count;
+    const struct trace_track *tracks = trace_tracks(graph->trace, &count);
+    return track.index < count &&
+           (tracks[track.index].kind == TRACK_KIND_STREAM || tracks[track.index].kind == TRACK_KIND_DEVICE);
+}
+
+static void sum_all(struct totals *totals)
+{
+    const struct dependency_graph *graph = totals->graph;
+    for (uint32_t l = 0; l < graph->lane_count; l++) {
+        totals->device[l] = is_device(graph, graph->lanes[l].track);
+        for (uint32_t i = 1; i < graph->lanes[l].point_count; i++) {
+            uint32_t point = graph->lanes[l].first_point + i;
+            if (graph->interval[point] == INTERVAL_WORK)
+                totals->all_ns[activity_of(totals->activities, graph->span[point]) * (size_t)2 + totals->device[l]] +=
+                    graph->time_ns[point] - graph->time_ns[point - 1];
+        }
+    }
+}
+
+static void sum_path(struct totals *totals, const struct critical_path *path)
+{
+    for (uint32_t s = 1; s < path->step_count; s++) {
+        struct path_part part = path_part_of(path, totals->activities, s);
+        uint32_t lane = path->graph->lane[path->steps[s].point];
+        if (part.state == PATH_WORK && lane != LANE_NONE)
+            totals->path_ns[part.activity * (size_t)2 + totals->device[lane]] += part.time_ns;
+    }
+}
+
+/* Several lanes can be of one track (commands that overlap). */
+static int count_locations(const struct totals *totals, struct path_imbalance *imbalance)
+{
+    uint32_t count;
+    trace_tracks(totals->graph->trace, &count);
+    CLEANUP(freep) bool *seen = calloc((size_t)count + 1, sizeof *seen);
+    if (!seen)
+        return -ENOMEM;
+    for (uint32_t l = 0; l < totals->graph->lane_count; l++) {
+        track_id track = totals->graph->lanes[l].track;
+        if (track.index >= count || seen[track.index] || totals->graph->lanes[l].point_count == 0)
+            continue;
+        seen[track.index] = true;
+        if (totals->device[l])
+            imbalance->device_lanes++;
+        else
+            imbalance->threads++;
+    }
+    return 0;
+}
+
+static int by_imbalance(const void *left, const void *right)
+{
+    const struct imbalance_row *a = left, *b = right;
+    if (a->imbalance_ns != b->imbalance_ns)
+        return a->imbalance_ns > b->imbalance_ns ? -1 : 1;
+    if (a->path_ns != b->path_ns)
+        return a->path_ns > b->path_ns ? -1 : 1;
+    return a->activity != b->activity ? (a->activity < b->activity ? -1 : 1) : a->device - b->device;
+}
+
+static int fill_rows(const struct totals *totals, struct path_imbalance *imbalance)
+{
+    size_t entries = (size_t)totals->activities->count * 2, rows = 0;
+    for (size_t i = 0; i < entries; i++)
+        rows += totals->path_ns[i] > 0;
+    imbalance->rows = calloc(rows + 1, sizeof *imbalance->rows);
+    if (!imbalance->rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < entries; i++) {
+        if (i % 2 == 0 && totals->path_ns[i] > 0)
+            imbalance->critical_ns += totals->all_ns[i];
+        else if (i % 2 == 0)
+            imbalance->non_critical_ns += totals->all_ns[i];
+        if (totals->path_ns[i] == 0)
+            continue;
+        struct imbalance_row *row = &imbalance->rows[imbalance->count++];
+        *row = (struct imbalance_row){.activity = (uint32_t)(i / 2),
+                                      .device = i % 2,
+                                      .path_ns = totals->path_ns[i],
+                                      .total_ns = totals->all_ns[i],
+                                      .locations = i % 2 ? imbalance->device_lanes : imbalance->threads};
+        row->average_ns = row->locations ? row->total_ns / row->locations : 0;
+        row->imbalance_ns = row->path_ns > row->average_ns ? row->path_ns - row->average_ns : 0;
+    }
+    qsort(imbalance->rows, imbalance->count, sizeof *imbalance->rows, by_imbalance);
+    return 0;
+}
+
+int path_imbalance_create(const struct critical_path *path, const struct activities *activities,
+                          struct path_imbalance **ret_imbalance, struct error *err)
+{
+    size_t entries = (size_t)activities->count * 2;
+    CLEANUP(path_imbalance_destroyp) struct path_imbalance *imbalance = calloc(1, sizeof *imbalance);
+    CLEANUP(freep) int64_t *all_ns = calloc(entries, sizeof *all_ns);
+    CLEANUP(freep) int64_t *path_ns = calloc(entries, sizeof *path_ns);
+    CLEANUP(freep) bool *device = calloc((size_t)path->graph->lane_count + 1, sizeof *device);
+    struct totals totals = {
+        .graph = path->graph, .activities = activities, .all_ns = all_ns, .path_ns = path_ns, .device = device};
+    if (!imbalance || !all_ns || !path_ns || !device)
+        return error_set(err, -ENOMEM, "out of memory while comparing lanes");
+    sum_all(&totals);
+    sum_path(&totals, path);
+    if (count_locations(&totals, imbalance) < 0 || fill_rows(&totals, imbalance) < 0)
+        return error_set(err, -ENOMEM, "out of memory while comparing lanes");
+    imbalance->allocation_ns = path->makespan_ns * imbalance->threads;
+    imbalance->unused_ns = imbalance->allocation_ns - imbalance->critical_ns - imbalance->non_critical_ns;
+    *ret_imbalance = TAKE_PTR(imbalance);
+    return 0;
+}
+
+void path_imbalance_destroy(struct path_imbalance *imbalance)
+{
+    if (!imbalance)
+        return;
+    free(imbalance->rows);
+    free(imbalance);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Activities that take another part of their time. */
+#include "what_if_internal.h"
+
+#include "base/error.h"
+
+#include <math.h>
+
+enum edge_binds { BINDS_START, BINDS_RELEASE };
+
+static const uint8_t binds[] = {
+#define EDGE_RULE(enumerator, name, binds, confidence, text) BINDS_##binds,
+#include "edge_rules.def"
+};
+
+static int64_t scaled(int64_t weight_ns, double share, double factor)
+{
+    double result = (double)weight_ns * (1 - share + share * factor);
+    return result < (double)(INT64_MAX / 4) ? llround(result) : INT64_MAX / 4;
+}
+
+static void scale_point(struct changing *changing, const struct activity_set *set, double factor, uint32_t point,
+                        uint64_t *changed)
+{
+    const struct dependency_graph *graph = changing->graph;
+    uint32_t lane = graph->lane[point];
+    enum interval_kind kind = graph->interval[point];
+    if (lane == LANE_NONE || kind == INTERVAL_IDLE || kind == INTERVAL_DESCHEDULED)
+        return;
+    double share =
+        activity_set_share(set, graph->lanes[lane].track, graph->span[point], interval_is_code(changing, point));
+    if (share <= 0)
+        return;
+    if (graph_previous_point(graph, point) != POINT_NONE && changing->interval_weight_ns[point] > 0) {
+        changing->interval_weight_ns[point] = scaled(changing->interval_weight_ns[point], share, factor);
+        ++*changed;
+    }
+    for (uint32_t e = graph->first_edge[point]; e < graph->first_edge[point + 1]; e++) {
+        if (binds[changing->edges[e].rule] != BINDS_RELEASE)
+            continue;
+        changing->edges[e].weight_ns = scaled(changing->edges[e].weight_ns, share, factor);
+        ++*changed;
+    }
+}
+
+int what_if_scale(struct changing *changing, const struct what_if_scale *scale, uint64_t *ret_changed,
+                  struct error *err)
+{
+    CLEANUP(activity_set_destroyp) struct activity_set *set = NULL;
+    int result = activity_set_create(changing->graph->trace, scale->filter, &set, err);
+    for (uint32_t p = 0; result == 0 && p < changing->graph->point_count; p++)
+        scale_point(changing, set, scale->factor, p, ret_changed);
+    return result;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What a lane is called on a screen. */
+#include "lane_label.h"
+
+static void add_process(struct text *out, const struct trace *trace, process_id id)
+{
+    uint32_t count;
+    const struct trace_process *processes = trace_processes(trace, &count);
+    if (id.index >= count)
+        return;
+    if (processes[id.index].rank >= 0)
+        text_addf(out, "rank %d ", processes[id.index].rank);
+    else if (count > 1)
+        text_addf(out, "%s (%d) ", trace_text(trace, processes[id.index].command), processes[id.index].pid);
+}
+
+void text_add_lane_label(struct text *out, const struct trace *trace, track_id id)
+{
+    uint32_t count;
+    const struct trace_track *tracks = trace_tracks(trace, &count);
+    if (id.index >= count)
+        return;
+    const struct trace_track *track = &tracks[id.index];
+    const char *name = trace_text(trace, track->name);
+    add_process(out, trace, track->process);
+    if (track->kind == TRACK_KIND_STREAM && track->device >= 0)
+        text_addf(out, "device %d ", track->device);
+    text_add_string(out, *name ? name : track_kind_name(track->kind));
+    if (track->stream >= 0 && !*name)
+        text_addf(out, " %d", track->stream);
+    if (track->tid >= 0)
+        text_addf(out, " (%d)", track->tid);
+}

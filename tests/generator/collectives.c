@@ -103,7 +103,9 @@ static void leave(struct sim *sim, struct collective *collective, size_t index)
     uint16_t name = (uint16_t)(NAME_BARRIER + collective->kind);
     actor->now = node_add(sim, actor->lane, &pick, name);
     actor->mpi_ns += actor->now.ns - member->entered.ns;
-    wait_add(sim, pattern_of(collective), pick.cause.ns - member->entered.ns, actor->now.ns - member->entered.ns);
+    if (latest != index)
+        wait_note(sim, pattern_of(collective), actor->lane, &pick.cause, pick.cause.ns - member->entered.ns, actor->now.ns - member->entered.ns);
+    member->exit_ns = actor->now.ns;
     emit_collective(sim, collective, actor, member, name);
     member->out = true;
     collective->left++;
@@ -126,6 +128,20 @@ static bool may_leave(const struct sim *sim, const struct collective *collective
         if (!collective->members[i].in)
             return false;
     return true;
+}
+
+/* From the first exit to each other one's, where all wait for all. */
+static void note_completion(struct sim *sim, const struct collective *collective)
+{
+    enum pattern pattern = pattern_of(collective);
+    int64_t first_ns = INT64_MAX;
+    if (pattern != PATTERN_WAIT_BARRIER && pattern != PATTERN_WAIT_NXN)
+        return;
+    for (size_t i = 0; i < sim->rank_count; i++)
+        first_ns = collective->members[i].exit_ns < first_ns ? collective->members[i].exit_ns : first_ns;
+    for (size_t i = 0; i < sim->rank_count; i++)
+        wait_note(sim, pattern == PATTERN_WAIT_NXN ? PATTERN_NXN_COMPLETION : PATTERN_BARRIER_COMPLETION, sim->actors[collective->members[i].actor].lane, NULL,
+                  collective->members[i].exit_ns - first_ns, INT64_MAX);
 }
 
 static void group_add(struct sim *sim, const struct collective *collective)
@@ -151,6 +167,7 @@ void collective_enter(struct sim *sim, struct actor *actor, const struct op *op)
             leave(sim, collective, i);
     if (collective->left < sim->rank_count)
         return;
+    note_completion(sim, collective);
     if (collective->sequence)
         group_add(sim, collective);
     free(collective->members);

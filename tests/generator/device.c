@@ -85,7 +85,7 @@ static void copy_over(struct sim *sim, struct actor *actor, const struct op *op,
         pick_offer(sim, &pick, sim->lanes[op->a].end, cost_ns, RULE_BLOCKING_COPY);
     actor->now = node_add(sim, actor->lane, &pick, name);
     if (op->flags & OP_BLOCKING)
-        wait_add(sim, PATTERN_DEVICE_SYNC, sim->lanes[op->a].end.ns - entered.ns, actor->now.ns - entered.ns);
+        wait_note(sim, PATTERN_BLOCKING_COPY, actor->lane, &sim->lanes[op->a].end, sim->lanes[op->a].end.ns - entered.ns, actor->now.ns - entered.ns);
 }
 
 void device_copy(struct sim *sim, struct actor *actor, const struct op *op)
@@ -171,7 +171,7 @@ void device_sync(struct sim *sim, struct actor *actor, const struct op *op)
         offer_end(sim, &pick, &sim->lanes[op->a], cost_ns, RULE_DEVICE_SYNC);
     }
     actor->now = node_add(sim, actor->lane, &pick, name);
-    wait_add(sim, PATTERN_DEVICE_SYNC, pick.cause.ns - entered.ns, actor->now.ns - entered.ns);
+    wait_note(sim, PATTERN_DEVICE_SYNC, actor->lane, &pick.cause, pick.cause.ns - entered.ns, actor->now.ns - entered.ns);
     struct payload payload = {.kind = PAYLOAD_DEVICE_SYNC};
     put_sync(sim, op, op->flags & OP_DEVICE ? "context" : op->flags & OP_EVENT ? "event" : "stream", &payload);
     emit_host(sim, actor, entered.ns, token_new(sim), name, SPAN_KIND_SYNC, &payload);

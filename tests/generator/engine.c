@@ -181,10 +181,22 @@ struct open_span actor_close(struct actor *actor)
     return actor->open[--actor->depth];
 }
 
-void wait_add(struct sim *sim, enum pattern pattern, int64_t ns, int64_t limit_ns)
+struct wait_sum *wait_sum(const struct sim *sim, enum pattern pattern, uint32_t lane, uint32_t cause_lane)
+{
+    return &sim->waits[((size_t)pattern * sim->lane_count + lane) * (sim->lane_count + 1) + cause_lane];
+}
+
+void wait_note(struct sim *sim, enum pattern pattern, uint32_t lane, const struct moment *cause, int64_t ns, int64_t limit_ns)
 {
     ns = ns < limit_ns ? ns : limit_ns;
-    sim->waits_ns[pattern] += ns > 0 ? ns : 0;
+    if (!sim->history || ns <= 0)
+        return;
+    uint32_t cause_lane = cause ? sim->nodes[cause->node].lane : (uint32_t)sim->lane_count;
+    if (!sim->waits && !(sim->waits = calloc(PATTERN_COUNT * sim->lane_count * (sim->lane_count + 1), sizeof *sim->waits)))
+        fail("out of memory");
+    struct wait_sum *sum = wait_sum(sim, pattern, lane, cause_lane);
+    sum->ns += ns;
+    sum->count++;
 }
 
 static void compute(struct sim *sim, struct actor *actor, const struct op *op)
@@ -336,7 +348,7 @@ void sim_init(struct sim *sim, const struct options *options)
     *sim = (struct sim){.options = options, .seed = mix(options->seed), .scale_name = -1, .free_message = NOWHERE, .free_receive = NOWHERE};
     sim->costs = (struct costs){
         .gap_ns = 60, .send_ns = 700, .inject_ns = 300, .latency_ns = 1300, .ns_per_kb = 90, .receive_ns = 400, .post_ns = 250, .wait_ns = 300,
-        .collective_ns = 2100, .init_ns = 90000, .eager_bytes = 4096, .fork_ns = 1100, .barrier_ns = 500, .join_ns = 350, .lock_ns = 90,
+        .collective_ns = 2100, .init_ns = 90000, .eager_bytes = 4096, .fork_ns = 1100, .barrier_ns = 2300, .join_ns = 900, .lock_ns = 90,
         .create_ns = 320, .pick_ns = 260, .launch_call_ns = 2400, .launch_ns = 4100, .stream_gap_ns = 900, .sync_ns = 1700,
     };
     static const char *const names[NAME_COUNT] = {
@@ -362,7 +374,7 @@ void sim_finish(struct sim *sim)
         free((void *)(uintptr_t)sim->names[i]);
     void *const owned[] = {sim->actors, sim->lanes, sim->ranks, sim->collectives, sim->regions, sim->barriers, sim->locks, sim->tasks, sim->events, sim->names,
                            sim->name_ids, sim->name_is_work, sim->planted, sim->heap, sim->nodes, sim->offers, sim->offered, sim->messages, sim->receives,
-                           sim->tokens, sim->links, sim->members};
+                           sim->tokens, sim->links, sim->members, sim->waits};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     trace_builder_destroy(sim->builder);

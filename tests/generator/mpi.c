@@ -87,21 +87,18 @@ static void emit_waited(struct sim *sim, struct actor *actor, const struct op *o
     emit_call(sim, actor, actor->begin_ns, actor->token, name, actor->wait_count == 2 ? (uint8_t)SPAN_KIND_RECV : requests->kind, CATEGORY_MPI, &payload);
 }
 
+/* A call waits for the latest of all that it waits for. */
 static void note_waits(struct sim *sim, const struct actor *actor)
 {
-    int64_t sender_ns = INT64_MIN, receiver_ns = INT64_MIN;
+    const struct request *latest = NULL;
     for (size_t i = 0; i < actor->wait_count; i++) {
         const struct request *request = &actor->requests[actor->wait_first + i];
-        if (request->kind == SPAN_KIND_RECV && request->peer_begin_ns > sender_ns)
-            sender_ns = request->peer_begin_ns;
-        if (request->kind == SPAN_KIND_SEND && request->count && request->peer_begin_ns > receiver_ns)
-            receiver_ns = request->peer_begin_ns;
+        if (request->count && (!latest || request->peer.ns > latest->peer.ns))
+            latest = request;
     }
-    int64_t length_ns = actor->now.ns - actor->begin_ns;
-    if (sender_ns != INT64_MIN)
-        wait_add(sim, PATTERN_LATE_SENDER, sender_ns - actor->begin_ns, length_ns);
-    if (receiver_ns != INT64_MIN)
-        wait_add(sim, PATTERN_LATE_RECEIVER, receiver_ns - actor->begin_ns, length_ns);
+    if (latest)
+        wait_note(sim, latest->kind == SPAN_KIND_RECV ? PATTERN_LATE_SENDER : PATTERN_LATE_RECEIVER, actor->lane, &latest->peer,
+                  latest->peer.ns - actor->begin_ns, actor->now.ns - actor->begin_ns);
 }
 
 /* Requests of one's own past don't come from elsewhere: what they still cost is waited for here. */
@@ -182,7 +179,7 @@ static void match(struct sim *sim, uint32_t message_number, uint32_t receive_num
     struct request *request = &receiver->requests[receive->request];
     struct moment posted = request->posted, sent = message->sent;
     int64_t carry_ns = message->rendezvous ? transfer_ns(sim, message->bytes) : 0;
-    request->peer_begin_ns = sent.ns;
+    request->peer = sent;
     request->message.from = message->from;
     request->message.tag = message->tag;
     request->message.bytes = message->bytes;
@@ -194,7 +191,7 @@ static void match(struct sim *sim, uint32_t message_number, uint32_t receive_num
     uint32_t receive_request = receive->request, send_request = message->rendezvous ? message->request : NOWHERE;
     if (send_request != NOWHERE) {
         struct request *sending = &sender->requests[send_request];
-        sending->peer_begin_ns = posted.ns;
+        sending->peer = posted;
         request_offer(sending, posted, request->cost_ns + carry_ns + sending->cost_ns, RULE_RENDEZVOUS);
         request_offer(sending, sent, message->arrival_ns - sent.ns + carry_ns + sending->cost_ns, RULE_LANE);
     }

@@ -114,6 +114,7 @@ void region_end(struct sim *sim, struct actor *actor, const struct op *op)
         worker.made_tasks = false;
         emit_barrier(sim, &worker, end->barrier_ns, actor->now.ns, end->barrier_token, NAME_FINAL_BARRIER, false, end->sequence);
         emit_part(sim, &worker, end->part_ns, actor->now.ns, end->part_token);
+        wait_note(sim, PATTERN_TEAM_BARRIER_COMPLETION, worker.lane, NULL, actor->now.ns - end->opened_ns, INT64_MAX);
     }
     free(region->ends);
     region->ends = NULL;
@@ -143,11 +144,15 @@ static void barrier_leave(struct sim *sim, const struct team_barrier *barrier, s
         pick_offer(sim, &pick, *last, lag_ns, RULE_BARRIER);
     pick.tied |= tied;
     actor->now = node_add(sim, actor->lane, &pick, barrier->name);
-    wait_add(sim, PATTERN_TEAM_BARRIER, last->ns - before.ns, actor->now.ns - before.ns);
+    if (!own)
+        wait_note(sim, barrier->explicit_one ? PATTERN_EXPLICIT_BARRIER : PATTERN_IMPLICIT_BARRIER, actor->lane, last,
+                  last->ns - actor->begin_ns - actor->tasks_ns, actor->now.ns - actor->begin_ns);
+    if (!barrier->final || !actor->thread)
+        wait_note(sim, PATTERN_TEAM_BARRIER_COMPLETION, actor->lane, NULL, actor->now.ns - last->ns, INT64_MAX);
     if (barrier->final && actor->thread) {
         struct worker_end *end = &sim->regions[barrier->region].ends[actor->thread];
         const struct open_span part = actor_close(actor);
-        *end = (struct worker_end){part.begin_ns, actor->begin_ns, part.token, actor->token, actor->barrier_sequence};
+        *end = (struct worker_end){part.begin_ns, actor->begin_ns, last->ns, part.token, actor->token, actor->barrier_sequence};
     } else {
         emit_barrier(sim, actor, actor->begin_ns, actor->now.ns, actor->token, barrier->name, barrier->explicit_one, actor->barrier_sequence);
     }
@@ -182,6 +187,7 @@ void team_barrier_enter(struct sim *sim, struct actor *actor, const struct op *o
 {
     actor->waiting = WAIT_BARRIER;
     actor->barrier = (uint32_t)op->a;
+    actor->tasks_ns = 0;
     actor->begin_ns = actor->now.ns;
     actor->token = token_new(sim);
     sim->barriers[op->a].entered++;
@@ -199,7 +205,7 @@ static void lock_have(struct sim *sim, struct actor *actor, struct lock *lock, c
         pick_offer(sim, &pick, *released, actor->wait_cost_ns, RULE_LOCK);
     actor->now = node_add(sim, actor->lane, &pick, lock->name);
     if (released)
-        wait_add(sim, PATTERN_LOCK, released->ns - asked.ns, actor->now.ns - asked.ns);
+        wait_note(sim, lock->critical ? PATTERN_CRITICAL : PATTERN_LOCK, actor->lane, released, released->ns - asked.ns, actor->now.ns - asked.ns);
     lock->held = true;
     lock->asked_ns = asked.ns;
     lock->had_ns = actor->now.ns;

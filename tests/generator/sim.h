@@ -54,8 +54,11 @@ struct op {
 enum cause_rule { RULE_LANE, RULE_START, RULE_MESSAGE, RULE_RENDEZVOUS, RULE_COLLECTIVE, RULE_FORK, RULE_BARRIER, RULE_JOIN, RULE_LOCK, RULE_TASK_CREATE,
     RULE_TASK_DEPEND, RULE_TASKWAIT, RULE_LAUNCH, RULE_STREAM_ORDER, RULE_EVENT_WAIT, RULE_DEFAULT_STREAM, RULE_DEVICE_SYNC, RULE_BLOCKING_COPY, RULE_COUNT };
 
-enum pattern { PATTERN_LATE_SENDER, PATTERN_LATE_RECEIVER, PATTERN_WAIT_BARRIER, PATTERN_WAIT_NXN, PATTERN_EARLY_REDUCE, PATTERN_LATE_BROADCAST, PATTERN_EARLY_SCAN, PATTERN_INIT, PATTERN_FINALIZE,
-    PATTERN_TEAM_BARRIER, PATTERN_LOCK, PATTERN_TASKWAIT, PATTERN_DEVICE_SYNC, PATTERN_COUNT };
+enum pattern {
+#define PATTERN(enumerator, text) PATTERN_##enumerator,
+#include "patterns.def"
+    PATTERN_COUNT
+};
 
 struct moment {
     int64_t ns;
@@ -103,7 +106,7 @@ struct request {
     int64_t end_ns;         /* of the posting call */
     int64_t cost_ns;        /* of taking a message, or of learning that one is gone */
     uint32_t token;
-    int64_t peer_begin_ns;  /* the other half's posting */
+    struct moment peer;     /* the other half's posting */
     bool own_span;          /* a nonblocking call has one */
     struct payload_message { int64_t to, from, tag; uint64_t bytes, order; bool synchronous, any; } message;
 };
@@ -139,6 +142,7 @@ struct actor {
     uint32_t children_open;
     struct moment last_child;
     uint32_t running;       /* the task that it executes, NOWHERE */
+    int64_t tasks_ns;       /* of tasks that it ran in the barrier or taskwait it is in */
     bool made_tasks;        /* in this region */
     uint32_t lock_token;
     uint32_t barrier;       /* the one that it is in */
@@ -207,7 +211,7 @@ struct region {
     bool open;
     struct moment forked;
     uint32_t parallel_token;
-    struct worker_end { int64_t part_ns, barrier_ns; uint32_t part_token, barrier_token; uint64_t sequence; } *ends; /* they end with the region */
+    struct worker_end { int64_t part_ns, barrier_ns, opened_ns; uint32_t part_token, barrier_token; uint64_t sequence; } *ends; /* they end with the region */
     uint32_t tasks_open;
     uint32_t ready_first, ready_last; /* tasks that nobody was free for */
 };
@@ -317,7 +321,7 @@ struct sim {
     int64_t begin_ns, end_ns;
     struct moment last;
     uint64_t decisions;            /* hash of all that depends on who came first */
-    int64_t waits_ns[PATTERN_COUNT];
+    struct wait_sum { int64_t ns; uint64_t count; } *waits; /* by pattern, lane, lane of the cause (last: nobody) */
     uint64_t ties, undecided;
 
     /* what is different in this run */
@@ -360,7 +364,9 @@ void actor_open(struct sim *sim, struct actor *actor, uint16_t name);
 struct open_span actor_close(struct actor *actor);
 struct moment node_add(struct sim *sim, uint32_t lane, const struct pick *pick, uint16_t name);
 void pick_offer(struct sim *sim, struct pick *pick, struct moment cause, int64_t lag_ns, uint8_t rule);
-void wait_add(struct sim *sim, enum pattern pattern, int64_t ns, int64_t limit_ns);
+/* `lane` waited `ns`, though no longer than its call was, for what `cause` stands for; NULL: for nobody. */
+void wait_note(struct sim *sim, enum pattern pattern, uint32_t lane, const struct moment *cause, int64_t ns, int64_t limit_ns);
+struct wait_sum *wait_sum(const struct sim *sim, enum pattern pattern, uint32_t lane, uint32_t cause_lane);
 
 /* emit.c */
 void emit_start(struct sim *sim);

@@ -28,12 +28,12 @@ static void task_begin(struct sim *sim, struct actor *actor, uint32_t number)
         if (task->waited_for[i])
             pick_offer(sim, &pick, sim->tasks[task->depends[i]].finished, task->lag_ns, RULE_TASK_DEPEND);
     actor->now = node_add(sim, actor->lane, &pick, actor->waiting == WAIT_TASKS ? NAME_TASKWAIT : sim->barriers[actor->barrier].name);
-    wait_add(sim, actor->waiting == WAIT_TASKS ? PATTERN_TASKWAIT : PATTERN_TEAM_BARRIER, pick.cause.ns - free_since.ns, actor->now.ns - free_since.ns);
     decide(sim, (uint64_t)number << 32 ^ actor->lane);
     task->begin_ns = actor->now.ns;
     task->token = token_new(sim);
     actor->running = number;
     actor_work(sim, actor, scaled(sim, task->name, task->ns), task->name);
+    actor->tasks_ns += actor->now.ns - task->begin_ns;
     wake_add(sim, actor->now.ns, 0, actor_number(sim, actor));
 }
 
@@ -110,7 +110,8 @@ static void taskwait_over(struct sim *sim, struct actor *actor)
     if (actor->last_child.ns > before.ns)
         pick_offer(sim, &pick, actor->last_child, actor->wait_cost_ns, RULE_TASKWAIT);
     actor->now = node_add(sim, actor->lane, &pick, NAME_TASKWAIT);
-    wait_add(sim, PATTERN_TASKWAIT, pick.cause.ns - before.ns, actor->now.ns - before.ns);
+    if (pick.rule == RULE_TASKWAIT)
+        wait_note(sim, PATTERN_TASKWAIT, actor->lane, &pick.cause, pick.cause.ns - actor->begin_ns - actor->tasks_ns, actor->now.ns - actor->begin_ns);
     struct payload payload = {.kind = PAYLOAD_BARRIER};
     region_number(sim, actor->region, &payload, FIELD_BARRIER_region);
     put_text(sim, &payload, FIELD_BARRIER_type, "taskwait");
@@ -124,6 +125,7 @@ static void taskwait_over(struct sim *sim, struct actor *actor)
 void task_wait(struct sim *sim, struct actor *actor)
 {
     actor->waiting = WAIT_TASKS;
+    actor->tasks_ns = 0;
     actor->begin_ns = actor->now.ns;
     actor->token = token_new(sim);
     actor->wait_cost_ns = draw(sim, actor, sim->costs.join_ns);

@@ -9,8 +9,9 @@ static const char *const rule_names[RULE_COUNT] = {
     "lane", "start", "message", "rendezvous", "collective", "fork", "barrier", "join", "lock", "task create", "task dependence", "taskwait",
     "launch", "stream order", "event wait", "default stream", "device sync", "blocking copy"};
 static const char *const pattern_names[PATTERN_COUNT] = {
-    "late sender", "late receiver", "wait at barrier", "wait at NxN", "early reduce", "late broadcast", "early scan", "init", "finalize", "team barrier", "lock",
-    "taskwait", "device sync"};
+#define PATTERN(enumerator, text) [PATTERN_##enumerator] = text,
+#include "patterns.def"
+};
 
 struct segment {
     uint32_t lane, from_lane;
@@ -156,10 +157,19 @@ static void write_factors(const struct sim *sim, FILE *file)
 
 static void write_waits(const struct sim *sim, FILE *file)
 {
-    fprintf(file, " \"waits_ns\": {");
-    for (size_t i = 0; i < PATTERN_COUNT; i++)
-        fprintf(file, "%s\"%s\": %" PRId64, i ? ", " : "", pattern_names[i], sim->waits_ns[i]);
-    fprintf(file, "},\n");
+    const char *separator = "";
+    fprintf(file, " \"waits\": [");
+    for (size_t pattern = 0; sim->waits && pattern < PATTERN_COUNT; pattern++)
+        for (uint32_t lane = 0; lane < sim->lane_count; lane++)
+            for (uint32_t cause = 0; cause <= sim->lane_count; cause++) {
+                const struct wait_sum *sum = wait_sum(sim, (enum pattern)pattern, lane, cause);
+                if (!sum->count)
+                    continue;
+                fprintf(file, "%s\n  {\"pattern\": \"%s\", \"lane\": %u, \"cause_lane\": %d, \"count\": %" PRIu64 ", \"ns\": %" PRId64 "}", separator,
+                        pattern_names[pattern], lane, cause == sim->lane_count ? -1 : (int)cause, sum->count, sum->ns);
+                separator = ",";
+            }
+    fprintf(file, "],\n");
 }
 
 /* The same program with one thing changed. */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files that read a run's efficiency from its trace share. */
+#ifndef HP_ANALYSIS_EFFICIENCY_INTERNAL_H
+#define HP_ANALYSIS_EFFICIENCY_INTERNAL_H
+
+#include "efficiency.h"
+#include "lane_time.h"
+
+/* Bounds of one process' part: the return from MPI_Init and the call of MPI_Finalize, or its life. */
+struct efficiency_bounds {
+    int64_t begin_ns, end_ns;
+};
+
+struct efficiency_reading {
+    const struct trace *trace;
+    const struct progress *progress;
+    struct span_table *table;
+    struct lane_times *times;
+    struct backends backends;
+    struct trace_link *links;
+    size_t link_count;
+    struct efficiency *out;
+    struct efficiency_bounds *bounds; /* by out->processes */
+    bool part;                        /* a window was asked for */
+    struct error *err;
+};
+
+/* Which processes and threads count, and the window. Fills out->processes, threads, begin_ns, end_ns, bounds. */
+int efficiency_find_threads(struct efficiency_reading *reading);
+/* The times of threads, and of processes in parallel regions. */
+int efficiency_sum_threads(struct efficiency_reading *reading);
+int efficiency_sum_regions(struct efficiency_reading *reading);
+/* Adds inputs of devices. */
+int efficiency_sum_devices(struct efficiency_reading *reading);
+/* The run time on an ideal network; NAN with a reason where the graph cannot tell. */
+int efficiency_replay(struct efficiency_reading *reading);
+
+#endif

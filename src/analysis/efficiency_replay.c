@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The run on an ideal network: messages and collectives take no time, and calls of MPI none but that of waiting for who is late. What
+ * MPI_Init takes stays, as it is before the window and puts all ranks in step.
+ */
+#include "efficiency_internal.h"
+
+#include "base/array.h"
+#include "base/error.h"
+#include "replay.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static bool is_network(uint8_t rule)
+{
+    switch (rule) {
+    case EDGE_RULE_MESSAGE:
+    case EDGE_RULE_RENDEZVOUS:
+    case EDGE_RULE_LARGE_SEND:
+    case EDGE_RULE_COLLECTIVE:
+    case EDGE_RULE_WINDOW_SYNC:
+    case EDGE_RULE_PASSIVE_TARGET:
+    case EDGE_RULE_DEVICE_COLLECTIVE: return true;
+    default: return false;
+    }
+}
+
+/* In a call of MPI, and not in MPI_Init. */
+static bool is_communication(const struct efficiency_reading *reading, uint32_t span)
+{
+    const struct span_table *table = reading->table;
+    return span < table->count && table->kind[span] != SPAN_KIND_INIT &&
+           backend_of(&reading->backends, table->category[span]) == BACKEND_MPI;
+}
+
+/* When the replay comes to this time of a lane's: its last point up to then, and what is left. */
+static bool replayed_time(const struct dependency_graph *graph, uint32_t track, int64_t time_ns, const int64_t *replayed_ns, int64_t *ret_ns)
+{
+    for (uint32_t i = 0; i < graph->lane_count; i++) {
+        const struct graph_lane *lane = &graph->lanes[i];
+        if (lane->track.index != track || !lane->point_count || graph->time_ns[lane->first_point] > time_ns)
+            continue;
+        uint32_t low = lane->first_point, high = lane->first_point + lane->point_count;
+        while (low + 1 < high) {
+            uint32_t middle = low + (high - low) / 2;
+            if (graph->time_ns[middle] <= time_ns)
+                low = middle;
+            else
+                high = middle;
+        }
+        *ret_ns = replayed_ns[low] + (time_ns - graph->time_ns[low]);
+        return true;
+    }
+    return false;
+}
+
+static bool ideal_run(const struct efficiency_reading *reading, const struct dependency_graph *graph, const int64_t *replayed_ns, double *ret_ns)
+{
+    const struct efficiency *out = reading->out;
+    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+    for (size_t i = 0; i < out->process_count; i++) {
+        struct efficiency_bounds bounds = reading->bounds[i];
+        uint32_t main = out->threads[out->processes[i].first_thread].track.index;
+        int64_t begin_ns, end_ns;
+        if (reading->part)
+            bounds = (struct efficiency_bounds){out->begin_ns, out->end_ns};
+        if (!replayed_time(graph, main, bounds.begin_ns, replayed_ns, &begin_ns) || !replayed_time(graph, main, bounds.end_ns, replayed_ns, &end_ns))
+            return false;
+        first_ns = begin_ns < first_ns ? begin_ns : first_ns;
+        last_ns = end_ns > last_ns ? end_ns : last_ns;
+    }
+    *ret_ns = (double)(last_ns - first_ns);
+    return last_ns > first_ns;
+}
+
+static int replay_ideal(struct efficiency_reading *reading, const struct dependency_graph *graph)
+{
+    struct efficiency_inputs *inputs = &reading->out->inputs;
+    CLEANUP(freep) int64_t *intervals = array_resize_exact(NULL, graph->point_count + (size_t)1, sizeof *intervals);
+    CLEANUP(freep) int64_t *edges = array_resize_exact(NULL, graph->edge_count + (size_t)1, sizeof *edges);
+    CLEANUP(freep) int64_t *replayed_ns = array_resize_exact(NULL, graph->point_count + (size_t)1, sizeof *replayed_ns);
+    if (!intervals || !edges || !replayed_ns)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < graph->point_count; i++) {
+        bool works = graph->interval[i] == INTERVAL_WORK || graph->interval[i] == INTERVAL_DESCHEDULED;
+        bool free_of_charge = works && graph->lane[i] != LANE_NONE && is_communication(reading, graph->span[i].index);
+        intervals[i] = free_of_charge ? 0 : graph->interval_weight_ns[i];
+    }
+    for (uint32_t i = 0; i < graph->edge_count; i++)
+        edges[i] = is_network(graph->edges[i].rule) ? 0 : graph->edges[i].weight_ns;
+    replay(graph, intervals, edges, replayed_ns);
+    if (!ideal_run(reading, graph, replayed_ns, &inputs->value[EFFICIENCY_INPUT_IDEAL]))
+        inputs->ideal_reason = "the graph does not have all main threads from MPI_Init to MPI_Finalize";
+    return 0;
+}
+
+int efficiency_replay(struct efficiency_reading *reading)
+{
+    CLEANUP(dependency_graph_destroyp) struct dependency_graph *graph = NULL;
+    if (!reading->out->inputs.mpi)
+        return 0;
+    int result = dependency_graph_create(reading->trace, NULL, reading->progress, &graph, reading->err);
+    return result ? result : replay_ideal(reading, graph);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What waits cost whom. From the last wait back to the first: the time of a wait, and what has been handed to it by waits that it caused,
+ * is shared out among what the late lane did more than the waiting one since both were in step (or did meanwhile) and the waits that
+ * the late lane had itself in that time, which hand their shares on. Nothing is lost on the way: the costs add up to the waits.
+ */
+#include "wait_internal.h"
+
+#include "base/array.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { STEP_LOOKS = 512 }; /* back through a lane's steps for one that both lanes were in; else since the oldest of these */
+
+/* Something a lane did: what the costs are summed by. */
+struct activity {
+    uint64_t key;
+    uint32_t span; /* one of them; ID_NONE: code outside of calls */
+    int64_t late_ns, waiting_ns;
+};
+
+struct share {
+    int64_t part_ns;
+    uint32_t index; /* of an activity, or of a wait state */
+    bool is_wait;
+};
+
+struct charging {
+    struct wait_building *building;
+    uint32_t *first;         /* by lane: its first wait state; track_count + 1 entries */
+    uint32_t *rank;          /* by wait state: its place in order */
+    uint32_t *order;         /* wait states, last release first */
+    int64_t *handed_ns;      /* by wait state: from waits that it caused */
+    uint32_t *by_event;      /* steps sorted by event, then lane; building->steps is by lane, then time */
+    struct map activity_of;  /* key -> place in activities */
+    struct activity *activities;
+    size_t activity_count, activity_capacity;
+    struct share *shares;
+    size_t share_count, share_capacity;
+    struct map delay_of;     /* key -> place in out->delays */
+    size_t delay_capacity;
+};
+
+#define COMPARE(left, right) (((left) > (right)) - ((left) < (right)))
+
+static uint64_t activity_key(const struct span_table *table, uint32_t span)
+{
+    if (span == ID_NONE)
+        return 1;
+    uint32_t parent = table->parent[span];
+    uint64_t around = parent < table->count ? table->name[parent].index : 0;
+    uint64_t key = hash_u64((uint64_t)table->name[span].index << 32 | table->category[span].index);
+    return hash_u64(key ^ hash_u64(around << 32 | table->stack[span].index));
+}
+
+static int activity_add(struct charging *charging, uint32_t span, int64_t late_ns, int64_t waiting_ns)
+{
+    uint64_t key = activity_key(charging->building->table, span), place;
+    if (!map_get(&charging->activity_of, key, &place)) {
+        struct activity *activities =
+            array_reserve(charging->activities, &charging->activity_capacity, charging->activity_count + 1, sizeof *activities);
+        place = charging->activity_count;
+        if (!activities || map_set(&charging->activity_of, key, place) < 0)
+            return -ENOMEM;
+        charging->activities = activities;
+        activities[charging->activity_count++] = (struct activity){.key = key, .span = span};
+    }
+    charging->activities[place].late_ns += late_ns;
+    charging->activities[place].waiting_ns += waiting_ns;
+    return 0;
+}
+
+/* The first wait state of a lane that begins at from_ns or later: states of a lane are sorted by begin. */
+static uint32_t first_wait(const struct charging *charging, uint32_t lane, int64_t from_ns)
+{
+    uint32_t low = charging->first[lane], high = charging->first[lane + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (charging->building->out->states[middle].begin_ns < from_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Adds what a lane did in [from, until): its pieces without the waits in them. */
+static int add_window(struct charging *charging, uint32_t lane, int64_t from_ns, int64_t until_ns, bool late)
+{
+    const struct lane_times *times = charging->building->times;
+    const struct wait_state *states = charging->building->out->states;
+    size_t piece;
+    int result = 0;
+    if (!lane_times_find(times, lane, from_ns, &piece)) {
+        piece = times->first[lane];
+        int64_t begin_ns = piece < times->first[lane + 1] ? times->pieces[piece].begin_ns : until_ns;
+        begin_ns = begin_ns < until_ns ? begin_ns : until_ns;
+        if (begin_ns > from_ns)
+            result = activity_add(charging, ID_NONE, late ? begin_ns - from_ns : 0, late ? 0 : begin_ns - from_ns);
+    }
+    for (; result == 0 && piece < times->first[lane + 1] && times->pieces[piece].begin_ns < until_ns; piece++) {
+        int64_t begin_ns = times->pieces[piece].begin_ns > from_ns ? times->pieces[piece].begin_ns : from_ns;
+        int64_t length_ns = lane_piece_end(times, lane, piece, until_ns) - begin_ns;
+        if (length_ns > 0)
+            result = activity_add(charging, times->pieces[piece].span, late ? length_ns : 0, late ? 0 : length_ns);
+    }
+    for (uint32_t i = first_wait(charging, lane, from_ns); result == 0 && i < charging->first[lane + 1] && states[i].begin_ns < until_ns; i++)
+        result = activity_add(charging, states[i].span.index, late ? -states[i].time_ns : 0, late ? 0 : -states[i].time_ns);
+    return result;
+}
+
+static int share_add(struct charging *charging, int64_t part_ns, uint32_t index, bool is_wait)
+{
+    struct share *shares = array_reserve(charging->shares, &charging->share_capacity, charging->share_count + 1, sizeof *shares);
+    if (!shares)
+        return -ENOMEM;
+    charging->shares = shares;
+    shares[charging->share_count++] = (struct share){.part_ns = part_ns, .index = index, .is_wait = is_wait};
+    return 0;
+}
+
+/* --- steps: when two lanes were last at the same thing --------------------------------------------------------------- */
+
+static int by_lane_and_time(const void *left, const void *right)
+{
+    const struct wait_step *a = left, *b = right;
+    int order = COMPARE(a->lane, b->lane);
+    order = order ? order : COMPARE(a->leave_ns, b->leave_ns);
+    return order ? order : COMPARE(a->event, b->event);
+}
+
+static int by_event_and_lane(const void *left, const void *right, void *context)
+{
+    const struct wait_step *steps = context, *a = &steps[*(const uint32_t *)left], *b = &steps[*(const uint32_t *)right];
+    int order = COMPARE(a->event, b->event);
+    return order ? order : COMPARE(a->lane, b->lane);
+}
+
+/* When a lane left an event; false: it was not in it. */
+static bool left_event(const struct charging *charging, uint32_t event, uint32_t lane, int64_t *ret_leave_ns)
+{
+    const struct wait_step *steps = charging->building->steps;
+    size_t low = 0, high = charging->building->step_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct wait_step *step = &steps[charging->by_event[middle]];
+        if (step->event < event || (step->event == event && step->lane < lane))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == charging->building->step_count || steps[charging->by_event[low]].event != event || steps[charging->by_event[low]].lane != lane)
+        return false;
+    *ret_leave_ns = steps[charging->by_event[low]].leave_ns;
+    return true;
+}
+
+/* When a wait began and when the late lane came: since when are both to be compared? */
+static void last_in_step(const struct charging *charging, const struct wait_state *state, int64_t *ret_waiting_ns, int64_t *ret_late_ns)
+{
+    const struct wait_step *steps = charging->building->steps;
+    int64_t late_come_ns = state->begin_ns + state->time_ns, begin_ns, ignored;
+    uint32_t lane = state->lane.index;
+    size_t low = 0, high = charging->building->step_count;
+    trace_time_range(charging->building->trace, &begin_ns, &ignored);
+    *ret_waiting_ns = *ret_late_ns = begin_ns;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (steps[middle].lane < lane || (steps[middle].lane == lane && steps[middle].leave_ns <= state->begin_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low, looks = 0; i-- > 0 && steps[i].lane == lane; looks++) {
+        int64_t leave_ns;
+        bool both = left_event(charging, steps[i].event, state->cause_lane.index, &leave_ns) && leave_ns <= late_come_ns;
+        if (both || looks == STEP_LOOKS) {
+            *ret_waiting_ns = steps[i].leave_ns;
+            *ret_late_ns = both ? leave_ns : steps[i].leave_ns;
+            return;
+        }
+    }
+}
+
+/* --- shares ----------------------------------------------------------------------------------------------------------- */
+
+/* The late lane's own waits in [from, until), which are handed on: only such as are looked at later. */
+static int share_waits(struct charging *charging, uint32_t state, int64_t from_ns, int64_t until_ns)
+{
+    const struct wait_state *states = charging->building->out->states;
+    uint32_t lane = states[state].cause_lane.index;
+    int result = 0;
+    for (uint32_t i = first_wait(charging, lane, from_ns); i < charging->first[lane + 1] && states[i].begin_ns < until_ns && result == 0; i++)
+        if (charging->rank[i] > charging->rank[state])
+            result = share_add(charging, states[i].time_ns, i, true);
+    return result;
+}
+
+static int share_excess(struct charging *charging, uint32_t index)
+{
+    const struct wait_state *state = &charging->building->out->states[index];
+    int64_t waiting_from_ns, late_from_ns, come_ns = state->begin_ns + state->time_ns;
+    last_in_step(charging, state, &waiting_from_ns, &late_from_ns);
+    int result = add_window(charging, state->cause_lane.index, late_from_ns, come_ns, true);
+    if (result == 0)
+        result = add_window(charging, state->lane.index, waiting_from_ns, state->begin_ns, false);
+    for (size_t i = 0; i < charging->activity_count && result == 0; i++) {
+        const struct activity *activity = &charging->activities[i];
+        int64_t waiting_ns = activity->waiting_ns > 0 ? activity->waiting_ns : 0;
+        if (activity->late_ns > waiting_ns)
+            result = share_add(charging, activity->late_ns - waiting_ns, (uint32_t)i, false);
+    }
+    return result ? result : share_waits(charging, index, late_from_ns, come_ns);
+}
+
+static int share_activity(struct charging *charging, uint32_t index)
+{
+    const struct wait_state *state = &charging->building->out->states[index];
+    int64_t until_ns = state->begin_ns + state->time_ns;
+    int result = add_window(charging, state->cause_lane.index, state->begin_ns, until_ns, true);
+    for (size_t i = 0; i < charging->activity_count && result == 0; i++)
+        if (charging->activities[i].late_ns > 0)
+            result = share_add(charging, charging->activities[i].late_ns, (uint32_t)i, false);
+    return result ? result : share_waits(charging, index, state->begin_ns, until_ns);
+}
+
+static int find_shares(struct charging *charging, uint32_t index)
+{
+    const struct wait_state *state = &charging->building->out->states[index];
+    enum wait_charge charge = wait_pattern_charge(state->pattern);
+    int result = 0;
+    map_clear(&charging->activity_of);
+    charging->activity_count = charging->share_count = 0;
+    if (charge == CHARGE_NOBODY || state->cause_lane.index >= charging->building->table->track_count)
+        return 0;
+    if (charge == CHARGE_EXCESS)
+        result = share_excess(charging, index);
+    else if (charge == CHARGE_ACTIVITY)
+        result = share_activity(charging, index);
+    if (result == 0 && charging->share_count == 0) {
+        result = activity_add(charging, state->cause.index, 1, 0);
+        if (result == 0)
+            result = share_add(charging, 1, (uint32_t)charging->activity_count - 1, false);
+    }
+    return result;
+}
+
+/* --- costs -------------------------------------------------------------------------------------------------------------- */
+
+static int delay_add(struct charging *charging, const struct wait_state *state, const struct activity *activity, int64_t direct_ns, int64_t propagated_ns)
+{
+    struct wait_building *building = charging->building;
+    const struct span_table *table = building->table;
+    struct wait_states *out = building->out;
+    uint64_t key = hash_u64(activity->key ^ hash_u64((uint64_t)state->cause_lane.index << 8 | state->pattern)), place;
+    if (!map_get(&charging->delay_of, key, &place)) {
+        struct wait_delay *delays = array_reserve(out->delays, &charging->delay_capacity, out->delay_count + 1, sizeof *delays);
+        place = out->delay_count;
+        if (!delays || map_set(&charging->delay_of, key, place) < 0)
+            return -ENOMEM;
+        out->delays = delays;
+        struct wait_delay *fresh = &delays[out->delay_count++];
+        *fresh = (struct wait_delay){.lane = state->cause_lane, .pattern = state->pattern, .stack = STACK_NONE};
+        if (activity->span != ID_NONE) {
+            uint32_t parent = table->parent[activity->span];
+            fresh->name = table->name[activity->span];
+            fresh->category = table->category[activity->span];
+            fresh->stack = table->stack[activity->span];
+            fresh->around = parent < table->count ? table->name[parent] : STRING_NONE;
+        }
+    }
+    out->delays[place].count++;
+    out->delays[place].direct_ns += direct_ns;
+    out->delays[place].propagated_ns += propagated_ns;
+    return 0;
+}
+
+/* What falls to one share of what is left; rounding goes to whoever is served last. */
+static int64_t portion(int64_t part_ns, int64_t *left_parts_ns, int64_t *left_ns)
+{
+    int64_t taken_ns = part_ns >= *left_parts_ns ? *left_ns : (int64_t)((long double)*left_ns * part_ns / *left_parts_ns);
+    if (taken_ns > *left_ns)
+        taken_ns = *left_ns;
+    *left_parts_ns -= part_ns;
+    *left_ns -= taken_ns;
+    return taken_ns;
+}
+
+static int charge_one(struct charging *charging, uint32_t index)
+{
+    const struct wait_state *state = &charging->building->out->states[index];
+    int result = find_shares(charging, index);
+    int64_t parts_ns = 0, direct_ns = state->time_ns, handed_ns = charging->handed_ns[index];
+    for (size_t i = 0; i < charging->share_count; i++)
+        parts_ns += charging->shares[i].part_ns;
+    if (result == 0 && !parts_ns)
+        charging->building->out->uncharged_ns += direct_ns + handed_ns;
+    int64_t handed_parts_ns = parts_ns;
+    for (size_t i = 0; i < charging->share_count && parts_ns && result == 0; i++) {
+        const struct share *share = &charging->shares[i];
+        int64_t own_ns = portion(share->part_ns, &parts_ns, &direct_ns);
+        int64_t more_ns = portion(share->part_ns, &handed_parts_ns, &handed_ns);
+        if (share->is_wait)
+            charging->handed_ns[share->index] += own_ns + more_ns;
+        else
+            result = delay_add(charging, state, &charging->activities[share->index], own_ns, more_ns);
+    }
+    return result;
+}
+
+static int by_release(const void *left, const void *right, void *context)
+{
+    const struct wait_state *states = context, *a = &states[*(const uint32_t *)left], *b = &states[*(const uint32_t *)right];
+    int order = COMPARE(b->begin_ns + b->time_ns, a->begin_ns + a->time_ns);
+    return order ? order : COMPARE(*(const uint32_t *)left, *(const uint32_t *)right);
+}
+
+static int by_cost(const void *left, const void *right)
+{
+    const struct wait_delay *a = left, *b = right;
+    int order = COMPARE(b->direct_ns + b->propagated_ns, a->direct_ns + a->propagated_ns);
+    order = order ? order : COMPARE(a->lane.index, b->lane.index);
+    order = order ? order : COMPARE(a->pattern, b->pattern);
+    order = order ? order : COMPARE(a->name.index, b->name.index);
+    order = order ? order : COMPARE(a->around.index, b->around.index);
+    return order ? order : COMPARE(a->stack.index, b->stack.index);
+}
+
+static int prepare(struct charging *charging)
+{
+    struct wait_building *building = charging->building;
+    const struct wait_states *out = building->out;
+    uint32_t tracks = building->table->track_count;
+    charging->first = calloc(tracks + (size_t)1, sizeof *charging->first);
+    charging->rank = array_resize_exact(NULL, out->count + 1, sizeof *charging->rank);
+    charging->order = array_resize_exact(NULL, out->count + 1, sizeof *charging->order);
+    charging->handed_ns = calloc(out->count + 1, sizeof *charging->handed_ns);
+    charging->by_event = array_resize_exact(NULL, building->step_count + 1, sizeof *charging->by_event);
+    if (!charging->first || !charging->rank || !charging->order || !charging->handed_ns || !charging->by_event || out->count >= ID_NONE ||
+        building->step_count >= ID_NONE)
+        return -ENOMEM;
+    for (size_t i = 0, lane = 0; lane <= tracks; lane++) {
+        while (i < out->count && out->states[i].lane.index < lane)
+            i++;
+        charging->first[lane] = (uint32_t)i;
+    }
+    for (uint32_t i = 0; i < out->count; i++)
+        charging->order[i] = i;
+    qsort_r(charging->order, out->count, sizeof *charging->order, by_release, out->states);
+    for (uint32_t i = 0; i < out->count; i++)
+        charging->rank[charging->order[i]] = i;
+    if (building->step_count)
+        qsort(building->steps, building->step_count, sizeof *building->steps, by_lane_and_time);
+    for (uint32_t i = 0; i < building->step_count; i++)
+        charging->by_event[i] = i;
+    qsort_r(charging->by_event, building->step_count, sizeof *charging->by_event, by_event_and_lane, building->steps);
+    return 0;
+}
+
+int wait_charge_delays(struct wait_building *building)
+{
+    struct wait_states *out = building->out;
+    struct charging charging = {.building = building};
+    if (!out->count)
+        return 0;
+    map_init(&charging.activity_of);
+    map_init(&charging.delay_of);
+    int result = prepare(&charging);
+    for (size_t i = 0; i < out->count && result == 0; i++)
+        result = charge_one(&charging, charging.order[i]);
+    if (out->delay_count)
+        qsort(out->delays, out->delay_count, sizeof *out->delays, by_cost);
+    map_finish(&charging.activity_of);
+    map_finish(&charging.delay_of);
+    free(charging.first);
+    free(charging.rank);
+    free(charging.order);
+    free(charging.handed_ns);
+    free(charging.by_event);
+    free(charging.activities);
+    free(charging.shares);
+    return result;
+}

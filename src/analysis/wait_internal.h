@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of wait states share. */
+#ifndef HP_ANALYSIS_WAIT_INTERNAL_H
+#define HP_ANALYSIS_WAIT_INTERNAL_H
+
+#include "lane_time.h"
+#include "wait_states.h"
+
+#include "base/map.h"
+
+enum wait_charge { CHARGE_EXCESS, CHARGE_ACTIVITY, CHARGE_HOLDER, CHARGE_NOBODY };
+enum wait_charge wait_pattern_charge(enum wait_pattern pattern);
+
+/* A lane was in step with the others of an event (a collective, a barrier, a message, a fork) when it went on. */
+struct wait_step {
+    uint32_t lane, event;
+    int64_t leave_ns;
+};
+
+struct wait_building {
+    const struct trace *trace;
+    struct span_table *table;
+    struct lane_times *times;
+    struct backends backends;
+    struct trace_link *links;
+    size_t link_count;
+    struct group_member *members;
+    size_t member_count;
+    struct map requests; /* posting span -> the span in which it was waited for */
+    struct wait_step *steps;
+    size_t step_count, step_capacity;
+    uint32_t event_count;
+    struct wait_states *out;
+    size_t capacity;
+    struct error *err;
+};
+
+/* Adds one if it waited at all: time_ns over 0. */
+int wait_add(struct wait_building *building, const struct wait_state *state);
+int wait_add_step(struct wait_building *building, uint32_t lane, uint32_t event, int64_t leave_ns);
+
+/* The call in which what `span` posted was waited for: itself, or by its request. False: nobody waited (a test, an unknown end). */
+bool wait_call_of(const struct wait_building *building, uint32_t span, uint32_t *ret_call);
+static inline const char *wait_span_name(const struct wait_building *building, uint32_t span)
+{
+    return trace_text(building->trace, building->table->name[span]);
+}
+/* Whether a list of ranks, "3,5-9", has this one. */
+bool wait_ranks_have(const char *list, int32_t rank);
+
+/* Each finds the wait states of its part and the steps that come with them. */
+int wait_find_messages(struct wait_building *building);
+int wait_find_collectives(struct wait_building *building);
+int wait_find_windows(struct wait_building *building);
+int wait_find_openmp(struct wait_building *building);
+int wait_find_idle_threads(struct wait_building *building);
+int wait_find_devices(struct wait_building *building);
+
+/* Fills out->delays and uncharged_ns; out->states are sorted. */
+int wait_charge_delays(struct wait_building *building);
+
+#endif

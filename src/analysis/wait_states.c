@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* Wait states from first to last: what the parts share, their order, sums and names. */
+#include "wait_internal.h"
+
+#include "base/array.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct pattern {
+    const char *name, *text, *remedy;
+    enum wait_charge charge;
+};
+
+static const struct pattern patterns[] = {
+#define WAIT_PATTERN(enumerator, name, charged, text, remedy) {name, text, remedy, CHARGE_##charged},
+#include "wait_patterns.def"
+};
+
+const char *wait_pattern_name(enum wait_pattern pattern)
+{
+    return (unsigned)pattern < WAIT_PATTERN_COUNT ? patterns[pattern].name : NULL;
+}
+
+const char *wait_pattern_text(enum wait_pattern pattern)
+{
+    return (unsigned)pattern < WAIT_PATTERN_COUNT ? patterns[pattern].text : NULL;
+}
+
+const char *wait_pattern_remedy(enum wait_pattern pattern)
+{
+    return (unsigned)pattern < WAIT_PATTERN_COUNT ? patterns[pattern].remedy : NULL;
+}
+
+enum wait_charge wait_pattern_charge(enum wait_pattern pattern)
+{
+    return patterns[pattern].charge;
+}
+
+int wait_add(struct wait_building *building, const struct wait_state *state)
+{
+    if (state->time_ns <= 0)
+        return 0;
+    struct wait_states *out = building->out;
+    struct wait_state *states = array_reserve(out->states, &building->capacity, out->count + 1, sizeof *states);
+    if (!states)
+        return -ENOMEM;
+    out->states = states;
+    states[out->count++] = *state;
+    out->waited_ns += state->time_ns;
+    out->sums[state->pattern].count++;
+    out->sums[state->pattern].time_ns += state->time_ns;
+    return 0;
+}
+
+int wait_add_step(struct wait_building *building, uint32_t lane, uint32_t event, int64_t leave_ns)
+{
+    struct wait_step *steps = array_reserve(building->steps, &building->step_capacity, building->step_count + 1, sizeof *steps);
+    if (!steps)
+        return -ENOMEM;
+    building->steps = steps;
+    steps[building->step_count++] = (struct wait_step){.lane = lane, .event = event, .leave_ns = leave_ns};
+    return 0;
+}
+
+bool wait_call_of(const struct wait_building *building, uint32_t span, uint32_t *ret_call)
+{
+    uint64_t call;
+    const char *name = wait_span_name(building, span);
+    if (map_get(&building->requests, span, &call)) {
+        *ret_call = (uint32_t)call;
+        return building->table->kind[call] != SPAN_KIND_TEST;
+    }
+    *ret_call = span;
+    /* MPI_Isend, MPI_Ibarrier, MPI_Start, ...: a posting whose end was not recorded. */
+    bool posts = (strncmp(name, "MPI_I", 5) == 0 && name[5] >= 'a' && name[5] <= 'z' && strncmp(name, "MPI_Init", 8) != 0) ||
+                 strncmp(name, "MPI_Start", 9) == 0;
+    return !posts;
+}
+
+bool wait_ranks_have(const char *list, int32_t rank)
+{
+    while (*list) {
+        char *end;
+        long first = strtol(list, &end, 10), last = first;
+        if (end == list)
+            return false;
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        if (rank >= first && rank <= last)
+            return true;
+        list = *end ? end + 1 : end;
+    }
+    return false;
+}
+
+static int find_requests(struct wait_building *building)
+{
+    int result = 0;
+    for (size_t i = 0; i < building->link_count && result == 0; i++)
+        if (building->links[i].kind == LINK_KIND_REQUEST)
+            result = map_set(&building->requests, building->links[i].from.index, building->links[i].to.index);
+    return result;
+}
+
+/* Links and members of spans that aren't there would lead out of the columns: a damaged file. */
+static int check_ids(const struct wait_building *building)
+{
+    for (size_t i = 0; i < building->link_count; i++)
+        if (building->links[i].from.index >= building->table->count || building->links[i].to.index >= building->table->count)
+            return error_set(building->err, -EBADMSG, "the trace has a link to a span that it does not have");
+    for (size_t i = 0; i < building->member_count; i++)
+        if (building->members[i].span.index >= building->table->count)
+            return error_set(building->err, -EBADMSG, "the trace has a group with a span that it does not have");
+    return 0;
+}
+
+#define COMPARE(left, right) (((left) > (right)) - ((left) < (right)))
+
+static int by_lane(const void *left, const void *right)
+{
+    const struct wait_state *a = left, *b = right;
+    int order = COMPARE(a->lane.index, b->lane.index);
+    order = order ? order : COMPARE(a->begin_ns, b->begin_ns);
+    order = order ? order : COMPARE(a->span.index, b->span.index);
+    order = order ? order : COMPARE(a->pattern, b->pattern);
+    return order ? order : COMPARE(a->time_ns, b->time_ns);
+}
+
+static int find_all(struct wait_building *building)
+{
+    static int (*const parts[])(struct wait_building *) = {wait_find_messages, wait_find_collectives, wait_find_windows, wait_find_openmp,
+                                                           wait_find_idle_threads, wait_find_devices};
+    int result = find_requests(building);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && result == 0; i++)
+        result = parts[i](building);
+    if (result == 0 && building->out->count)
+        qsort(building->out->states, building->out->count, sizeof *building->out->states, by_lane);
+    return result ? result : wait_charge_delays(building);
+}
+
+static void building_finish(struct wait_building *building)
+{
+    map_finish(&building->requests);
+    free(building->steps);
+    free(building->links);
+    free(building->members);
+    lane_times_destroy(building->times);
+    span_table_destroy(building->table);
+}
+
+static int read_trace(struct wait_building *building, const struct progress *progress)
+{
+    int result = span_table_create(building->trace, progress, &building->table, building->err);
+    if (result == 0)
+        result = lane_times_create(building->table, &building->times, building->err);
+    if (result == 0)
+        result = trace_links_read(building->trace, &building->links, &building->link_count, building->err);
+    if (result == 0)
+        result = trace_members_read(building->trace, &building->members, &building->member_count, building->err);
+    return result ? result : check_ids(building);
+}
+
+int wait_states_create(const struct trace *trace, const struct progress *progress, struct wait_states **ret_states, struct error *err)
+{
+    CLEANUP(wait_states_destroyp) struct wait_states *states = calloc(1, sizeof *states);
+    if (!states)
+        return error_set(err, -ENOMEM, "wait states: out of memory");
+    struct error own = ERROR_INIT;
+    struct wait_building building = {.trace = trace, .out = states, .err = &own};
+    map_init(&building.requests);
+    backends_find(trace, &building.backends);
+    int result = read_trace(&building, progress);
+    if (result == 0)
+        result = find_all(&building);
+    building_finish(&building);
+    if (result < 0)
+        return error_set(err, result, "%s", own.code ? own.text : "wait states: out of memory");
+    *ret_states = TAKE_PTR(states);
+    return 0;
+}
+
+void wait_states_destroy(struct wait_states *states)
+{
+    if (!states)
+        return;
+    free(states->states);
+    free(states->delays);
+    free(states);
+}

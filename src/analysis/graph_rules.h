@@ -4,9 +4,9 @@
  * the rules begin; each rule looks at the trace's spans, links and groups, maps spans to points, and adds joins and edges. Only the
  * files of the graph itself include this.
  *
- * Lanes. A host thread is one lane. A device's stream is one lane whose commands stand one behind the other; where commands of a
- * queue overlapped (out of order, graphs whose nodes run side by side) each command is a lane of its own, all of the same track: then
- * only edges order them. Blocking host calls were cut as WAIT: SYNC, and API, LAUNCH, ALLOC and COPY whose payload says `blocking`,
+ * Lanes. A host thread is one lane. A device's stream is one lane whose commands stand one behind the other, IDLE between them; where
+ * more than a few commands of a track overlapped (a queue out of order, graphs whose nodes run side by side) each command is a lane of
+ * its own, all of the same track: then only edges order them. A graph's span around its nodes' is IDLE there: it ends with them. Blocking host calls were cut as WAIT: SYNC, and API, LAUNCH, ALLOC and COPY whose payload says `blocking`,
  * and what graph_lanes.c lists for MPI and OpenMP. Where a rule finds that such a call needed no release it says so by
  * graph_rules_explain; where one finds that a call not listed did wait, graph_rules_await.
  */
@@ -25,9 +25,20 @@ struct graph_rules {
     uint32_t *begin_point, *end_point;   /* by span id; POINT_NONE for what lies on no lane */
     uint8_t *kind;                       /* by span id: enum span_kind */
     uint64_t doubtful;                   /* edges whose confidence fell for losses */
-    struct graph_extra_points *extra;
-    struct graph_losses *losses;
-    struct graph_payloads *payloads;
+    struct graph_extra_point {
+        uint32_t span, point;
+        uint8_t which;
+    } *extras;                           /* by span */
+    size_t extra_count;
+    bool lost_anywhere;                  /* the ledger has lost records, and doesn't say where */
+    bool *numbered;                      /* by process: its calls' numbers would show where something is missing */
+    struct graph_loss {                  /* where they do */
+        uint32_t process;
+        int64_t begin_ns, end_ns;
+    } *losses;
+    size_t loss_count, loss_capacity;
+    struct span_block near;              /* where the last payload was asked for */
+    bool near_held;
 };
 
 /* Rules in files of their own: 0 or -errno with err set. */
@@ -68,8 +79,9 @@ track_id graph_rules_track(const struct graph_rules *rules, uint32_t point);
 /* The lane's last point at or before a time; POINT_NONE before its first. */
 uint32_t graph_rules_point_before(const struct graph_rules *rules, uint32_t lane, int64_t time_ns);
 
-/* Points of a lock's span that are neither its begin nor its end: had it, gave it back. POINT_NONE where there is none. */
-enum graph_extra { GRAPH_EXTRA_HAD, GRAPH_EXTRA_RELEASED };
+/* Points for the sake of one span that are neither its begin nor its end: a lock was had, given back; a group begins to wait. POINT_NONE
+ * where there is none. */
+enum graph_extra { GRAPH_EXTRA_HAD, GRAPH_EXTRA_RELEASED, GRAPH_EXTRA_WAITS };
 uint32_t graph_rules_extra(const struct graph_rules *rules, span_id span, enum graph_extra which);
 
 /*

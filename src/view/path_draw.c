@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/* The critical path as text for people. */
+#include "path_report.h"
+#include "lane_label.h"
+#include "table.h"
+#include "units.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define INDENT 2
+#define BAR_CELLS 10
+
+struct drawing {
+    const struct path_report *report; /* NULL where only rows are drawn */
+    const struct text_look *look;
+    struct text *out;
+    uint64_t top;
+    const struct time_unit *unit;
+};
+
+static size_t limit(const struct drawing *drawing, size_t count)
+{
+    return drawing->top && drawing->top < count ? (size_t)drawing->top : count;
+}
+
+static void heading(struct drawing *drawing, const char *title, int64_t largest_ns, const char *explanation)
+{
+    drawing->unit = time_unit_for(largest_ns);
+    text_add_char(drawing->out, '\n');
+    text_add_styled(drawing->out, drawing->look, STYLE_BOLD, title);
+    text_addf(drawing->out, " (%s)  ", drawing->unit->name);
+    text_add_styled(drawing->out, drawing->look, STYLE_DIM, explanation);
+    text_add_char(drawing->out, '\n');
+}
+
+static void fact(struct drawing *drawing, const char *label, const char *value)
+{
+    char padded[32];
+    snprintf(padded, sizeof padded, "%-11s", label);
+    text_add_string(drawing->out, "  ");
+    text_add_styled(drawing->out, drawing->look, STYLE_DIM, padded);
+    text_add_char(drawing->out, ' ');
+    text_add_wrapped(drawing->out, drawing->look, 14, 14, value);
+}
+
+static void cell_time(struct table *table, const struct drawing *drawing, int64_t time_ns)
+{
+    char text[32];
+    table_cell(table, format_in_unit(text, sizeof text, time_ns, drawing->unit));
+}
+
+static void cell_percent(struct table *table, int64_t part_ns, int64_t whole_ns)
+{
+    char text[32];
+    table_cell(table, format_percent(text, sizeof text, (double)part_ns, (double)whole_ns));
+}
+
+static void draw_table(struct drawing *drawing, struct table *table)
+{
+    table_draw(table, drawing->look, INDENT, drawing->out);
+    table_destroy(table);
+}
+
+static struct table *new_table(struct drawing *drawing, const struct table_column *columns, size_t count)
+{
+    struct table *table = NULL;
+    if (table_create(columns, count, &table) < 0)
+        drawing->out->failed = true;
+    return table;
+}
+
+static void rest(struct drawing *drawing, size_t shown, size_t count, int64_t time_ns, const char *what)
+{
+    char text[32];
+    if (shown < count)
+        text_addf(drawing->out, "  and %zu more %s, %s (--top 0 shows all)\n", count - shown, what,
+                  format_duration(text, sizeof text, time_ns));
+}
+
+/* --- what it consists of -------------------------------------------------------------------------------------------
+ */
+
+static const char *proof(bool explained, uint8_t confidence)
+{
+    return explained ? confidence_name((enum confidence)confidence) : "unexplained";
+}
+
+static void cell_proof(struct table *table, bool explained, uint8_t confidence)
+{
+    enum text_style style = !explained ? STYLE_BAD : confidence == CONFIDENCE_CERTAIN ? STYLE_PLAIN : STYLE_WARN;
+    table_cell_styled(table, style, proof(explained, confidence));
+}
+
+static void draw_rows(struct drawing *drawing, const struct path_rows *rows, enum path_dimension by, int64_t whole_ns)
+{
+    const struct table_column columns[] = {
+        {"time", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"", ALIGN_LEFT, SHRINK_DROP_FIRST, 0}, {"count", ALIGN_RIGHT, SHRINK_DROP, 0},
+        {"proof", ALIGN_LEFT, SHRINK_DROP, 0},  {"category", ALIGN_LEFT, SHRINK_DROP, 0},
+        {"kind", ALIGN_LEFT, SHRINK_DROP, 0},   {"what", ALIGN_LEFT, SHRINK_MIDDLE, 16},
+        {"lane", ALIGN_LEFT, SHRINK_END, 10},
+    };
+    size_t shown = limit(drawing, rows->count);
+    int64_t rest_ns = rows->total_ns;
+    heading(drawing, "What it consists of", rows->count ? rows->rows[0].time_ns : 0, path_dimension_text(by));
+    struct table *table = new_table(drawing, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; table && i < shown; i++) {
+        const struct path_row *row = &rows->rows[i];
+        char bar[3 * BAR_CELLS + 1], count[32];
+        table_row(table);
+        cell_time(table, drawing, row->time_ns);
+        cell_percent(table, row->time_ns, whole_ns);
+        table_cell(table,
+                   format_bar(bar, sizeof bar, (double)row->time_ns, (double)whole_ns, BAR_CELLS, drawing->look->utf8));
+        table_cell(table, format_count(count, sizeof count, row->count));
+        cell_proof(table, row->explained, row->confidence);
+        table_cell(table, row->category);
+        table_cell(table, row->kind);
+        table_cell(table, row->name);
+        table_cell(table, row->lane);
+        rest_ns -= row->time_ns;
+    }
+    if (table)
+        draw_table(drawing, table);
+    rest(drawing, shown, rows->count, rest_ns, "rows");
+}
+
+void path_rows_draw(const struct path_rows *rows, enum path_dimension by, int64_t whole_ns, uint64_t top,
+                    const struct text_look *look, struct text *out)
+{
+    struct drawing drawing = {.look = look, .out = out, .top = top};
+    draw_rows(&drawing, rows, by, whole_ns);
+}
+
+/* --- hops ----------------------------------------------------------------------------------------------------------
+ */
+
+static int by_fold_time(const void *left, const void *right)
+{
+    const struct path_fold *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns > b->time_ns ? -1 : 1;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* Least time of a fold that is shown: the longest ones are, in order of time, until the table is full. */
+static struct path_fold last_shown(const struct path_hops *hops, size_t shown)
+{
+    struct path_fold *sorted = malloc((hops->fold_count + 1) * sizeof *sorted);
+    struct path_fold last = {.time_ns = 0, .first = UINT32_MAX};
+    if (sorted && shown > 0 && shown < hops->fold_count) {
+        memcpy(sorted, hops->folds, hops->fold_count * sizeof *sorted);
+        qsort(sorted, hops->fold_count, sizeof *sorted, by_fold_time);
+        last = sorted[shown - 1];
+    }
+    free(sorted);
+    return last;
+}
+
+static void draw_hop(struct drawing *drawing, struct table *table, const struct path_fold *fold, uint32_t at)
+{
+    const struct path_report *report = drawing->report;
+    const struct trace *trace = report->graph->trace;
+    const struct path_hop *hop = &report->hops->hops[fold->first + at];
+    struct path_part part = path_hop_part(hop);
+    struct text name = TEXT_INIT, lane = TEXT_INIT;
+    char begin[32], repeats[32] = "";
+    int64_t time_ns = path_fold_hop_time(report->hops, fold, at, &part.confidence);
+    const char *bracket = drawing->look->utf8 ? (fold->period == 1        ? ""
+                                                 : at == 0                ? "┌"
+                                                 : at + 1 == fold->period ? "└"
+                                                                          : "│")
+                                              : (fold->period == 1 ? "" : "|");
+    path_part_name(trace, report->activities, &part, &name);
+    text_add_lane_label(&lane, trace, hop->track);
+    if (fold->repeats > 1 && at == 0)
+        snprintf(repeats, sizeof repeats, "%s%" PRIu32, drawing->look->utf8 ? "×" : "x", fold->repeats);
+    table_row(table);
+    table_cell(table, format_duration(begin, sizeof begin, hop->begin_ns - report->graph->begin_ns));
+    cell_time(table, drawing, time_ns);
+    cell_percent(table, time_ns, report->path->length_ns);
+    table_cell(table, repeats);
+    table_cell(table, fold->repeats > 1 ? bracket : "");
+    cell_proof(table, part.state != PATH_UNEXPLAINED && part.state != PATH_START, part.confidence);
+    table_cell(table, path_part_kind(report->activities, &part));
+    table_cell(table, name.data ? name.data : "");
+    table_cell(table, lane.data ? lane.data : "");
+    text_finish(&name);
+    text_finish(&lane);
+}
+
+static void draw_hops(struct drawing *drawing)
+{
+    const struct table_column columns[] = {
+        {"at", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"time", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"%", ALIGN_RIGHT, SHRINK_DROP, 0},   {"", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"", ALIGN_LEFT, SHRINK_NEVER, 0},    {"proof", ALIGN_LEFT, SHRINK_DROP, 0},
+        {"kind", ALIGN_LEFT, SHRINK_DROP, 0}, {"what", ALIGN_LEFT, SHRINK_MIDDLE, 16},
+        {"lane", ALIGN_LEFT, SHRINK_END, 10},
+    };
+    const struct path_hops *hops = drawing->report->hops;
+    size_t shown = limit(drawing, hops->fold_count);
+    struct path_fold last = last_shown(hops, shown);
+    int64_t rest_ns = 0, largest_ns = 0;
+    for (size_t f = 0; f < hops->fold_count; f++)
+        largest_ns = hops->folds[f].time_ns > largest_ns ? hops->folds[f].time_ns : largest_ns;
+    heading(drawing, "Hops", largest_ns, "in order; what repeats stands once, with the time of all");
+    struct table *table = new_table(drawing, columns, sizeof columns / sizeof *columns);
+    for (size_t f = 0; table && f < hops->fold_count; f++) {
+        const struct path_fold *fold = &hops->folds[f];
+        if (shown < hops->fold_count && by_fold_time(fold, &last) > 0) {
+            rest_ns += fold->time_ns;
+            continue;
+        }
+        for (uint32_t at = 0; at < fold->period; at++)
+            draw_hop(drawing, table, fold, at);
+    }
+    if (table)
+        draw_table(drawing, table);
+    rest(drawing, shown, hops->fold_count, rest_ns, "shorter hops and sequences");
+}
+
+/* --- the head ------------------------------------------------------------------------------------------------------
+ */
+
+static void add_share(struct text *line, const char *dot, const char *name, int64_t part_ns, int64_t whole_ns)
+{
+    char percent[32];
+    if (part_ns > 0)
+        text_addf(line, "%s%s %s %%", line->length ? dot : "", name,
+                  format_percent(percent, sizeof percent, (double)part_ns, (double)whole_ns));
+}
+
+static void draw_title(struct drawing *drawing, const char *dot)
+{
+    const struct critical_path *path = drawing->report->path;
+    const char *command = trace_metadata(path->graph->trace, "command");
+    const char *slash = command ? strrchr(command, '/') : NULL;
+    char makespan[32], length[32], low[32], high[32], percent[32];
+    struct text line = TEXT_INIT;
+    text_add_styled(drawing->out, drawing->look, STYLE_BOLD,
+                    slash && slash[1]     ? slash + 1
+                    : command && *command ? command
+                                          : "trace");
+    text_addf(drawing->out, "%sran %s%scritical path %s, %s %% of it explained\n", dot,
+              format_duration(makespan, sizeof makespan, path->makespan_ns), dot,
+              format_duration(length, sizeof length, path->length_ns),
+              format_percent(percent, sizeof percent, (double)path->explained_ns, (double)path->length_ns));
+    if (path->length_low_ns != path->length_high_ns) {
+        text_addf(&line, "%s to %s, as the clocks of the nodes are known",
+                  format_duration(low, sizeof low, path->length_low_ns),
+                  format_duration(high, sizeof high, path->length_high_ns));
+        fact(drawing, "length", line.data ? line.data : "");
+    }
+    text_finish(&line);
+}
+
+static void draw_proofs(struct drawing *drawing, const char *dot)
+{
+    const struct critical_path *path = drawing->report->path;
+    struct text line = TEXT_INIT;
+    for (int confidence = 0; confidence < CONFIDENCE_LOW; confidence++)
+        add_share(&line, dot, confidence_name((enum confidence)confidence), path->confidence_ns[confidence],
+                  path->length_ns);
+    add_share(&line, dot, "unexplained", path->length_ns - path->explained_ns, path->length_ns);
+    fact(drawing, "proved by", line.data ? line.data : "");
+    text_clear(&line);
+    int64_t edges_ns = 0;
+    for (int rule = 0; rule < EDGE_RULE_COUNT; rule++)
+        edges_ns += path->rule_ns[rule];
+    add_share(&line, dot, "work", path->kind_ns[INTERVAL_WORK], path->length_ns);
+    add_share(&line, dot, "off the processor", path->kind_ns[INTERVAL_DESCHEDULED], path->length_ns);
+    add_share(&line, dot, "between a device's commands", path->kind_ns[INTERVAL_IDLE], path->length_ns);
+    add_share(&line, dot, "latencies", edges_ns + path->kind_ns[INTERVAL_WAIT], path->length_ns);
+    add_share(&line, dot, "waits for nobody knows what", path->kind_ns[INTERVAL_UNEXPLAINED] + path->start_ns,
+              path->length_ns);
+    fact(drawing, "time in", line.data ? line.data : "");
+    text_finish(&line);
+}
+
+static void draw_graph(struct drawing *drawing, const char *dot)
+{
+    const struct dependency_graph *graph = drawing->report->graph;
+    const struct critical_path *path = drawing->report->path;
+    const struct graph_counts *counts = &graph->counts;
+    char points[32], edges[32], time[32], number[32];
+    struct text line = TEXT_INIT;
+    text_addf(&line, "%s points, %s edges", format_count(points, sizeof points, graph->point_count),
+              format_count(edges, sizeof edges, graph->edge_count));
+    if (counts->below_medium)
+        text_addf(&line, "%s%s edges too unsure to be used", dot,
+                  format_count(number, sizeof number, counts->below_medium));
+    if (counts->backward)
+        text_addf(&line, "%s%s edges not used: effect before cause, by up to %s", dot,
+                  format_count(number, sizeof number, counts->backward),
+                  format_duration(time, sizeof time, counts->largest_backward_ns));
+    if (counts->cycles)
+        text_addf(&line, "%s%s edges taken out of circles", dot, format_count(number, sizeof number, counts->cycles));
+    fact(drawing, "graph", line.data ? line.data : "");
+    text_clear(&line);
+    if (counts->unexplained) {
+        text_addf(&line, "%s in the whole run that nothing explains, %s of all lanes' time",
+                  format_count(number, sizeof number, counts->unexplained),
+                  format_duration(time, sizeof time, counts->unexplained_ns));
+        fact(drawing, "waits", line.data ? line.data : "");
+    }
+    text_clear(&line);
+    if (path->near_found) {
+        text_addf(&line, "%s other ways are as long%s", format_count(number, sizeof number, path->near_found),
+                  path->length_low_ns != path->length_high_ns ? " as far as the clocks tell" : "");
+        fact(drawing, "beside it", line.data ? line.data : "");
+    }
+    text_finish(&line);
+}
+
+/* --- other lanes ---------------------------------------------------------------------------------------------------
+ */
+
+static void draw_allocation(struct drawing *drawing, const char *dot)
+{
+    const struct path_imbalance *imbalance = drawing->report->imbalance;
+    char time[32];
+    struct text line = TEXT_INIT;
+    if (imbalance->threads < 2)
+        return;
+    text_addf(&line, "%s on %" PRIu32 " threads: ", format_duration(time, sizeof time, imbalance->allocation_ns),
+              imbalance->threads);
+    struct text shares = TEXT_INIT;
+    add_share(&shares, dot, "in activities that are on the path", imbalance->critical_ns, imbalance->allocation_ns);
+    add_share(&shares, dot, "in others", imbalance->non_critical_ns, imbalance->allocation_ns);
+    add_share(&shares, dot, "unused", imbalance->unused_ns, imbalance->allocation_ns);
+    text_add_string(&line, shares.data ? shares.data : "");
+    fact(drawing, "allocation", line.data ? line.data : "");
+    text_finish(&shares);
+    text_finish(&line);
+}
+
+static void draw_imbalance(struct drawing *drawing)
+{
+    const struct table_column columns[] = {
+        {"imbalance", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"on path", ALIGN_RIGHT, SHRINK_NEVER, 0},   {"average", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"category", ALIGN_LEFT, SHRINK_DROP, 0},    {"what", ALIGN_LEFT, SHRINK_MIDDLE, 16},
+    };
+    const struct path_report *report = drawing->report;
+    const struct path_imbalance *imbalance = report->imbalance;
+    size_t count = 0;
+    while (count < imbalance->count && imbalance->rows[count].imbalance_ns > 0)
+        count++;
+    size_t shown = limit(drawing, count);
+    if (imbalance->threads + imbalance->device_lanes < 2 || count == 0)
+        return;
+    heading(drawing, "Critical imbalance", imbalance->rows[0].path_ns,
+            "time on the path beyond the average of all lanes");
+    struct table *table = new_table(drawing, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; table && i < shown; i++) {
+        const struct imbalance_row *row = &imbalance->rows[i];
+        struct path_part part = {
+            .activity = row->activity, .track = TRACK_NONE, .frame = FRAME_NONE, .state = PATH_WORK};
+        struct text name = TEXT_INIT;
+        path_part_name(report->graph->trace, report->activities, &part, &name);
+        table_row(table);
+        cell_time(table, drawing, row->imbalance_ns);
+        cell_percent(table, row->imbalance_ns, report->path->length_ns);
+        cell_time(table, drawing, row->path_ns);
+        cell_time(table, drawing, row->average_ns);
+        table_cell(table, path_part_category(report->graph->trace, report->activities, &part));
+        table_cell(table, name.data ? name.data : "");
+        text_finish(&name);
+    }
+    if (table)
+        draw_table(drawing, table);
+}
+
+void path_report_draw(const struct path_report *report, uint64_t top, const struct text_look *look, struct text *out)
+{
+    struct drawing drawing = {.report = report, .look = look, .out = out, .top = top};
+    const char *dot = look->utf8 ? " · " : " | ";
+    draw_title(&drawing, dot);
+    draw_proofs(&drawing, dot);
+    draw_allocation(&drawing, dot);
+    draw_graph(&drawing, dot);
+    draw_rows(&drawing, report->rows, report->by, report->path->length_ns);
+    draw_hops(&drawing);
+    draw_imbalance(&drawing);
+}

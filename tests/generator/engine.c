@@ -83,6 +83,7 @@ void pick_offer(struct sim *sim, struct pick *pick, struct moment cause, int64_t
     if (!pick->any || cause.ns > pick->latest_ns) {
         pick->latest_ns = cause.ns;
         pick->latest_node = cause.node;
+        pick->latest_rule = rule;
     }
     if (sim->history && sim->options->check) {
         size_t row = APPEND(sim->offered, sim->offered_count, sim->offered_capacity);
@@ -124,8 +125,9 @@ struct moment node_add(struct sim *sim, uint32_t lane, const struct pick *pick, 
     if (sim->history) {
         size_t index = APPEND(sim->nodes, sim->node_count, sim->node_capacity);
         bool undecided = pick->any && pick->latest_ns > pick->cause.ns && pick->latest_node != pick->cause.node;
-        sim->nodes[index] = (struct node){.ns = pick->at_ns, .cause = pick->cause.node, .lane = lane, .name = name, .rule = pick->rule,
-                                          .undecided = undecided, .tied = pick->tied};
+        sim->nodes[index] = (struct node){.ns = pick->at_ns, .cause = pick->cause.node, .lane = lane, .name = name, 
+                                          .rule = pick->rule, .latest = pick->any ? pick->latest_node : pick->cause.node,
+                                          .latest_rule = pick->any ? pick->latest_rule : pick->rule, .undecided = undecided, .tied = pick->tied};
         sim->ties += pick->tied;
         sim->undecided += undecided;
         moment.node = (uint32_t)index;

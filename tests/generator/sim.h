@@ -71,7 +71,9 @@ struct node {
     uint32_t lane;
     uint16_t name;    /* innermost span over the stretch from a cause on the same lane */
     uint8_t rule;
-    bool undecided;   /* what is recorded does not tell this cause from another one */
+    uint32_t latest;  /* the latest of what it may have waited for: what is recorded says that this was the cause */
+    uint8_t latest_rule;
+    bool undecided;   /* that is another one than the cause */
     bool tied;
 };
 
@@ -89,6 +91,7 @@ struct pick {
     bool any, tied;
     int64_t latest_ns;      /* latest of the moments offered, whatever their lag */
     uint32_t latest_node;
+    uint8_t latest_rule;
 };
 
 struct open_span {
@@ -272,7 +275,7 @@ struct wake {
 };
 
 struct options {
-    const char *kind, *output, *truth;
+    const char *kind, *output, *truth, *scale_name, *scale;
     uint64_t seed, spans;
     uint32_t ranks, threads, streams, rounds;
     uint32_t planted, moved;

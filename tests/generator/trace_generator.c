@@ -21,6 +21,7 @@ static void usage(FILE *file)
                   "  --lanes N          size of the kind `all` in lanes: ranks of 4 threads and 4 streams\n"
                   "  --planted N, --moved N   which rank or thread is the slow one; and in the second half [1, as --planted]\n"
                   "  --truth FILE       writes what is true of it, as JSON\n"
+                  "  --scaled NAME --scale FACTOR   the same program with this activity that much longer\n"
                   "  --check            judges the simulation by enumeration\n"
                   "  -o FILE            the trace\n");
 }
@@ -47,7 +48,7 @@ static void parse(int argc, char **argv, struct options *options)
     const struct { const char *name; uint32_t *value; } numbers[] = {
         {"--rounds", &options->rounds}, {"--ranks", &options->ranks}, {"--threads", &options->threads}, {"--streams", &options->streams},
         {"--planted", &options->planted}, {"--moved", &options->moved}};
-    const struct { const char *name; const char **value; } texts[] = {{"--kind", &options->kind}, {"--truth", &options->truth}, {"-o", &options->output}};
+    const struct { const char *name; const char **value; } texts[] = {{"--kind", &options->kind}, {"--truth", &options->truth}, {"--scaled", &options->scale_name}, {"--scale", &options->scale}, {"-o", &options->output}};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         bool known = true;
@@ -106,6 +107,10 @@ int main(int argc, char **argv)
     }
     sim_init(&sim, &options);
     program_make(&sim);
+    if (options.scale_name && options.scale) {
+        sim.scale_name = name_add(&sim, options.scale_name, true);
+        sim.scale = strtod(options.scale, NULL);
+    }
     sim.history = options.truth || options.check;
     emit_start(&sim);
     sim_run(&sim);

@@ -26,12 +26,15 @@ struct path {
     uint64_t ties, undecided;
 };
 
-static void path_find(const struct sim *sim, struct path *path)
+/* as_recorded: by what an analysis can know, which has begins and ends only: a message on its way looks like one that is there. */
+static void path_find(const struct sim *sim, bool as_recorded, struct path *path)
 {
-    for (uint32_t at = sim->last.node; at != NOWHERE; at = sim->nodes[at].cause) {
-        const struct node *node = &sim->nodes[at], *cause = node->cause == NOWHERE ? NULL : &sim->nodes[node->cause];
+    for (uint32_t at = sim->last.node, before; at != NOWHERE; at = before) {
+        const struct node *node = &sim->nodes[at], *cause;
+        before = as_recorded ? node->latest : node->cause;
+        cause = before == NOWHERE ? NULL : &sim->nodes[before];
         struct segment segment = {.lane = node->lane, .from_lane = cause ? cause->lane : node->lane, .begin_ns = cause ? cause->ns : sim->begin_ns,
-                                  .end_ns = node->ns, .name = node->name, .rule = node->rule};
+                                  .end_ns = node->ns, .name = node->name, .rule = as_recorded ? node->latest_rule : node->rule};
         path->ties += node->tied;
         path->undecided += node->undecided;
         struct segment *next = path->count ? &path->segments[path->count - 1] : NULL;
@@ -57,12 +60,12 @@ static void composition(const struct sim *sim, const struct path *path, int64_t 
     }
 }
 
-static void write_path(const struct sim *sim, const struct path *path, FILE *file)
+static void write_path(const struct sim *sim, const struct path *path, const char *key, FILE *file)
 {
     enum { WRITTEN_AT_MOST = 50000 };
     if (path->count > WRITTEN_AT_MOST)
         return;
-    fprintf(file, " \"path\": [\n");
+    fprintf(file, " \"%s\": [\n", key);
     for (size_t i = path->count; i-- > 0;) {
         const struct segment *segment = &path->segments[i];
         fprintf(file, "  {\"lane\": %u, \"begin_ns\": %" PRId64 ", \"end_ns\": %" PRId64 ", \"rule\": \"%s\"", segment->lane, segment->begin_ns,
@@ -228,14 +231,20 @@ static void write_ideal(const struct sim *sim, FILE *file)
 void truth_write(struct sim *sim, FILE *file)
 {
     struct path path = {0};
-    path_find(sim, &path);
+    path_find(sim, false, &path);
     fprintf(file, "{\n \"kind\": \"%s\", \"seed\": %" PRIu64 ", \"spans\": %" PRIu64 ",\n", sim->options->kind, sim->options->seed, sim->spans);
     fprintf(file, " \"begin_ns\": %" PRId64 ", \"end_ns\": %" PRId64 ", \"makespan_ns\": %" PRId64 ",\n", sim->begin_ns, sim->end_ns, sim->end_ns - sim->begin_ns);
     fprintf(file, " \"ties_on_path\": %" PRIu64 ", \"undecided_on_path\": %" PRIu64 ", \"ties\": %" PRIu64 ", \"undecided\": %" PRIu64 ",\n", path.ties, path.undecided,
             sim->ties, sim->undecided);
     write_lanes(sim, file);
     write_planted(sim, &path, file);
-    write_path(sim, &path, file);
+    write_path(sim, &path, "path", file);
+    if (path.undecided) {
+        struct path recorded = {0};
+        path_find(sim, true, &recorded);
+        write_path(sim, &recorded, "path_as_recorded", file);
+        free(recorded.segments);
+    }
     write_composition(sim, &path, file);
     write_factors(sim, file);
     write_waits(sim, file);

@@ -198,7 +198,7 @@ static int leave_cpu(struct cutter *cutter)
         counts = !cutter->track->worker;
     } else {
         const struct open_span *top = &cutter->open[0];
-        bool code = top->class == CUT_CODE || top->class == CUT_FORK || top->class == CUT_LOCK || top->class == CUT_GROUP;
+        bool code = top->class == CUT_CODE || top->class == CUT_LOCK || top->class == CUT_GROUP; /* a fork is the runtime's own */
         counts = !waits(top, off.begin_ns + 1) && !top->parted && (code || off.preempted);
     }
     int code = next_off_cpu(cutter);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The lanes of a graph: which tracks are some, what is known of each, all cut at once, then put into the builder one behind the other.
- * Processes that did nothing that was traced (a launcher, a shell around the program) have none: they'd wait from begin to end for what
- * nothing tells.
+ * Processes that did nothing that was traced (a shell around the program) have none, nor has a launcher of ranks: they'd wait from begin to
+ * end for what nothing tells.
  */
 #include "base/array.h"
 #include "base/map.h"
@@ -21,6 +21,7 @@ struct lanes {
         uint32_t first, count;
     } *blocks;                 /* of spans, by track */
     bool *active;              /* by process: some of its threads have spans */
+    bool *launcher;            /* by process */
     bool any_active;
     struct map scheds;         /* (process, tid) -> its scheduler's track */
     struct cut_track *cuts;
@@ -66,18 +67,36 @@ static bool is_host(const struct lanes *lanes, uint32_t track)
     return lanes->tracks[track].kind == TRACK_KIND_THREAD && !track_id_is((track_id){track}, TRACK_NONE);
 }
 
+/* Processes without a rank that ranks descend from. */
+static void leave_out_launchers(struct lanes *lanes, uint32_t process_count)
+{
+    const struct trace_process *processes = trace_processes(lanes->rules->trace, &process_count);
+    lanes->any_active = false;
+    for (uint32_t i = 0; i < process_count; i++) {
+        uint32_t at = i;
+        for (uint32_t steps = 0; processes[i].rank >= 0 && at < process_count && steps < process_count; steps++) {
+            lanes->launcher[at] |= processes[at].rank < 0;
+            at = processes[at].parent.index;
+        }
+    }
+    for (uint32_t i = 0; i < process_count; i++)
+        lanes->any_active |= lanes->active[i] &= !lanes->launcher[i];
+}
+
 static int look_at_tracks(struct lanes *lanes, uint32_t process_count)
 {
     lanes->active = calloc((size_t)process_count + 1, sizeof *lanes->active);
-    if (!lanes->active)
+    lanes->launcher = calloc((size_t)process_count + 1, sizeof *lanes->launcher);
+    if (!lanes->active || !lanes->launcher)
         return -ENOMEM;
     for (uint32_t i = 0; i < lanes->track_count; i++) {
         const struct trace_track *track = &lanes->tracks[i];
         if (track->kind == TRACK_KIND_SCHED && lanes->blocks[i].count && map_set(&lanes->scheds, thread_key(track), i) < 0)
             return -ENOMEM;
         if (is_host(lanes, i) && lanes->blocks[i].count && track->process.index < process_count)
-            lanes->active[track->process.index] = lanes->any_active = true;
+            lanes->active[track->process.index] = true;
     }
+    leave_out_launchers(lanes, process_count);
     return 0;
 }
 
@@ -172,7 +191,7 @@ static bool is_lane(const struct lanes *lanes, uint32_t number)
     const struct trace_track *track = &lanes->tracks[number];
     if (track->kind == TRACK_KIND_STREAM)
         return lanes->blocks[number].count > 0;
-    if (!is_host(lanes, number))
+    if (!is_host(lanes, number) || lanes->launcher[track->process.index])
         return false;
     return lanes->blocks[number].count || (is_main(lanes, track) && (!lanes->any_active || lanes->active[track->process.index]));
 }
@@ -279,6 +298,7 @@ static void lanes_finish(struct lanes *lanes)
     free(lanes->cuts);
     free(lanes->blocks);
     free(lanes->active);
+    free(lanes->launcher);
     free(lanes->names);
     map_finish(&lanes->scheds);
 }

@@ -100,7 +100,9 @@ static int edges_rooted(const struct members *group, bool from_root)
     int code = 0;
     if (root == UINT32_MAX) /* not in the trace: who waits for it stays unexplained */
         return 0;
-    if (!from_root) {
+    if (!from_root && !string_is(fact_at(group, root)->no_data_from, STRING_NONE)) {
+        code = edges_of_some(group, root);
+    } else if (!from_root) {
         uint32_t join;
         code = graph_builder_add_join(group->mpi->rules->builder, &join);
         for (uint32_t i = 0; i < group->count && code == 0; i++)
@@ -108,10 +110,10 @@ static int edges_rooted(const struct members *group, bool from_root)
         code = code ? code : edge_to(group, join, root);
     }
     for (uint32_t i = 0; i < group->count && code == 0; i++) {
-        if (from_root && i != root)
+        if (from_root && i != root && (fact_at(group, i)->bytes || fact_at(group, i)->flags & MPI_IMMEDIATE))
             code = edge_to(group, entry_of(group, root), i);
         else if (i != root || from_root)
-            explain(group, i);
+            explain(group, i); /* who only sends, or gets nothing */
     }
     return code;
 }
@@ -292,9 +294,26 @@ static int world_edges(struct mpi_rules *mpi, enum mpi_op op)
     return code;
 }
 
+/* A communicator of one process, as MPI_COMM_SELF, makes no group: nobody is waited for. */
+static void explain_alone(struct mpi_rules *mpi)
+{
+    for (size_t i = 0; i < mpi->count; i++) {
+        struct mpi_fact *fact = &mpi->facts[i];
+        uint8_t kind = mpi->rules->kind[fact->span];
+        if ((kind != SPAN_KIND_COLLECTIVE && kind != SPAN_KIND_COMM && fact->op != MPI_OP_FENCE) || fact->flags & MPI_RELEASED)
+            continue;
+        const struct mpi_comm_row *comm = fact->comm ? mpi_comm_of(mpi, fact->comm) : NULL;
+        if (fact->op != MPI_OP_FREED && !(comm && comm->size == 1))
+            continue;
+        const struct group_member member = {GROUP_NONE, {fact->span}, -1};
+        explain(&(struct members){.mpi = mpi, .members = &member, .count = 1}, 0);
+    }
+}
+
 int graph_rules_collective(struct mpi_rules *mpi, struct error *err)
 {
     int code = graph_rules_each_group(mpi->rules, LINK_KIND_COLLECTIVE, collective_edges, mpi, err);
+    explain_alone(mpi);
     bool wanted = !(mpi->rules->options->leave_out_rules >> EDGE_RULE_COLLECTIVE & 1);
     if (code == 0 && wanted)
         code = world_edges(mpi, MPI_OP_INIT);

@@ -29,16 +29,17 @@ static int join_edge(struct openmp_rules *openmp, const struct trace_link *link)
     bool of_region = rules->kind[link->to.index] == SPAN_KIND_PARALLEL || rules->kind[link->to.index] == SPAN_KIND_TARGET;
     enum edge_rule rule = of_region ? EDGE_RULE_JOIN : EDGE_RULE_TASKWAIT;
     uint32_t from = graph_rules_end(rules, link->from), to = graph_rules_end(rules, link->to);
-    openmp->released[link->to.index] = 1;
     if (graph_rules_lane(rules, from) == graph_rules_lane(rules, to) && from < to)
-        return 0;
+        return 0; /* who ran the tasks itself waited for none */
+    openmp->released[link->to.index] = 1;
     return graph_rules_edge(rules, from, to, rule, link->confidence, graph_rules_class(rule, 0, 0));
 }
 
-/* From a task's creation, which may go on while another thread runs it, or from the end of its stretch before. */
+/* From a task's creation (its own, or that of a whole taskloop), which may go on while another thread runs it, or from the end of its
+ * stretch before. */
 static int task_edge(struct graph_rules *rules, const struct trace_link *link)
 {
-    bool created = rules->kind[link->from.index] == SPAN_KIND_TASK_CREATE;
+    bool created = rules->kind[link->from.index] != SPAN_KIND_TASK;
     enum edge_rule rule = created ? EDGE_RULE_TASK_CREATE : EDGE_RULE_TASK_RESUME;
     uint32_t from = created ? graph_rules_begin(rules, link->from) : graph_rules_end(rules, link->from);
     return graph_rules_edge(rules, from, graph_rules_begin(rules, link->to), rule, link->confidence, graph_rules_class(rule, 0, 0));

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/progress.h"
+#include "device_order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -170,6 +171,23 @@ static int read_links(struct device_works *works)
     return 0;
 }
 
+/* Streams that waited for recorded events, or the default stream. */
+static int read_order(struct device_works *works)
+{
+    CLEANUP(device_order_destroyp) struct device_order *order = NULL;
+    int result = works->count ? device_order_create(works->trace, &order, works->err) : 0;
+    for (size_t i = 0; result == 0 && order && i < order->relation_count; i++) {
+        const struct device_relation *relation = &order->relations[i];
+        const struct device_work key = {.span = relation->to};
+        struct device_work *work = NULL;
+        if (relation->kind == DEVICE_RELATION_EVENT || relation->kind == DEVICE_RELATION_DEFAULT_STREAM)
+            work = bsearch(&key, works->rows, works->count, sizeof key, by_span);
+        if (work)
+            work->depends = true;
+    }
+    return result;
+}
+
 static int by_launch(const void *left, const void *right)
 {
     const struct device_work *a = left, *b = right;
@@ -221,5 +239,7 @@ int device_works_read(struct device_works *works, const struct progress *progres
     map_finish(&devices);
     if (result == 0)
         result = read_links(works);
+    if (result == 0)
+        result = read_order(works);
     return result == 0 ? read_calls(works) : result;
 }

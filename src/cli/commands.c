@@ -9,6 +9,8 @@ const struct command *const commands[] = {
     &command_attach,
     &command_view,
     &command_summary,
+    &command_critical_path,
+    &command_what_if,
     &command_export,
     &command_query,
     &command_recover,

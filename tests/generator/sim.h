@@ -275,7 +275,7 @@ struct wake {
 };
 
 struct options {
-    const char *kind, *output, *truth, *scale_name, *scale;
+    const char *kind, *output, *truth, *read, *scale_name, *scale;
     uint64_t seed, spans;
     uint32_t ranks, threads, streams, rounds;
     uint32_t planted, moved;

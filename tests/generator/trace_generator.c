@@ -23,6 +23,7 @@ static void usage(FILE *file)
                   "  --truth FILE       writes what is true of it, as JSON\n"
                   "  --scaled NAME --scale FACTOR   the same program with this activity that much longer\n"
                   "  --check            judges the simulation by enumeration\n"
+                  "  --read FILE        only reads all of a trace, as a measure for other readers\n"
                   "  -o FILE            the trace\n");
 }
 
@@ -48,7 +49,7 @@ static void parse(int argc, char **argv, struct options *options)
     const struct { const char *name; uint32_t *value; } numbers[] = {
         {"--rounds", &options->rounds}, {"--ranks", &options->ranks}, {"--threads", &options->threads}, {"--streams", &options->streams},
         {"--planted", &options->planted}, {"--moved", &options->moved}};
-    const struct { const char *name; const char **value; } texts[] = {{"--kind", &options->kind}, {"--truth", &options->truth}, {"--scaled", &options->scale_name}, {"--scale", &options->scale}, {"-o", &options->output}};
+    const struct { const char *name; const char **value; } texts[] = {{"--kind", &options->kind}, {"--truth", &options->truth}, {"--read", &options->read}, {"--scaled", &options->scale_name}, {"--scale", &options->scale}, {"-o", &options->output}};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         bool known = true;
@@ -82,6 +83,37 @@ static void parse(int argc, char **argv, struct options *options)
     }
 }
 
+/* Every column of every block, once. */
+static int read_all(const char *path)
+{
+    struct error err = {0};
+    struct trace *trace;
+    struct span_block spans;
+    struct link_block links;
+    struct member_block members;
+    if (trace_open_native(path, &trace, &err) < 0)
+        fail(err.text);
+    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_SPANS); i++) {
+        if (trace_spans_scan(trace, i, UINT32_MAX, &spans, &err) < 0)
+            fail(err.text);
+        trace_spans_put(trace, &spans);
+    }
+    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_LINKS); i++) {
+        if (trace_links_get(trace, i, &links, &err) < 0)
+            fail(err.text);
+        trace_links_put(trace, &links);
+    }
+    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_MEMBERS); i++) {
+        if (trace_members_get(trace, i, &members, &err) < 0)
+            fail(err.text);
+        trace_members_put(trace, &members);
+    }
+    printf("%llu spans, %llu links, %llu members\n", (unsigned long long)trace_row_count(trace, FAMILY_SPANS),
+           (unsigned long long)trace_row_count(trace, FAMILY_LINKS), (unsigned long long)trace_row_count(trace, FAMILY_MEMBERS));
+    trace_unref(trace);
+    return 0;
+}
+
 static void write_truth(struct sim *sim, const char *path)
 {
     FILE *file = fopen(path, "w");
@@ -101,6 +133,8 @@ int main(int argc, char **argv)
     parse(argc, argv, &options);
     if (options.moved == UINT32_MAX)
         options.moved = options.planted;
+    if (options.read)
+        return read_all(options.read);
     if (!options.output) {
         usage(stderr);
         return 2;

@@ -62,6 +62,8 @@ static int find_edges(struct graph_rules *rules, struct error *err)
     } steps[] = {
         {"edges of MPI", graph_rules_mpi, true, false},
         {"edges of OpenMP", graph_rules_openmp, true, false},
+        {"edges of devices", graph_rules_device, true, false},
+        {"edges from time", graph_rules_inferred, false, true},
         {"edges of processors", graph_rules_processor, true, true},
     };
     const size_t count = sizeof steps / sizeof *steps;

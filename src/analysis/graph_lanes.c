@@ -179,7 +179,12 @@ static int add_cut(struct lanes *lanes, uint32_t number, struct error *err)
             cut.sched_block_count = lanes->blocks[sched].count;
         }
         string_table_find(trace_strings(trace), "preempted", strlen("preempted"), &cut.preempted);
-    } else if (track->process.index < process_count) {
+    } else {
+        code = first_kind(lanes, number, &kind, err);
+        if (code == 0 && kind == SPAN_KIND_RANGE)
+            return 0; /* what the program named from a start to an end, which may lie on two threads: nobody did anything there */
+    }
+    if (track->kind == TRACK_KIND_STREAM && track->process.index < process_count) {
         cut.clock_bound_ns = device_bound(trace, processes[track->process.index].pid);
     }
     lanes->cuts[lanes->count++] = cut;

@@ -13,7 +13,7 @@
 struct device_rules {
     struct graph_rules *rules;
     bool *released; /* by span: calls into which an edge leads */
-    string_id opencl, event;
+    string_id finish; /* "clFinish" */
 };
 
 static bool is_on_device(const struct graph_rules *rules, span_id span)
@@ -113,13 +113,8 @@ static int add_order(struct device_rules *device, struct error *err)
 static int on_sync(void *context, const struct graph_row *row)
 {
     struct device_rules *device = context;
-    struct payload payload;
-    bool opencl = row->block->category && string_is(row->block->category[row->row], device->opencl);
-    if (!opencl || device->released[row->span.index] || is_on_device(device->rules, row->span) ||
-        span_payload(row->block, row->row, &payload) < 0 || payload.kind != PAYLOAD_DEVICE_SYNC ||
-        !(payload.present >> FIELD_DEVICE_SYNC_what & 1) || string_is(payload.fields[FIELD_DEVICE_SYNC_what].string, device->event))
-        return 0;
-    graph_rules_explain(device->rules, graph_rules_end(device->rules, row->span));
+    if (row->block->name && string_is(row->block->name[row->row], device->finish) && !device->released[row->span.index])
+        graph_rules_explain(device->rules, graph_rules_end(device->rules, row->span));
     return 0;
 }
 
@@ -130,11 +125,8 @@ static int add_edges(struct device_rules *device, struct error *err)
     int code = graph_rules_each_link(rules, kinds, on_link, device, err);
     if (code == 0)
         code = add_order(device, err);
-    if (code == 0 && string_table_find(trace_strings(rules->trace), "opencl", strlen("opencl"), &device->opencl)) {
-        if (!string_table_find(trace_strings(rules->trace), "event", strlen("event"), &device->event))
-            device->event = STRING_NONE;
-        code = graph_rules_each_span(rules, UINT64_C(1) << SPAN_KIND_SYNC, true, on_sync, device, err);
-    }
+    if (code == 0 && string_table_find(trace_strings(rules->trace), "clFinish", strlen("clFinish"), &device->finish))
+        code = graph_rules_each_span(rules, UINT64_C(1) << SPAN_KIND_SYNC, false, on_sync, device, err);
     return code;
 }
 

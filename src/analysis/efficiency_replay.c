@@ -27,12 +27,16 @@ static bool is_network(uint8_t rule)
     }
 }
 
-/* In a call of MPI, and not in MPI_Init. */
+/* MPI_Init and MPI_Finalize. */
+static bool is_init(const struct efficiency_reading *reading, uint32_t span)
+{
+    return span < reading->table->count && reading->table->kind[span] == SPAN_KIND_INIT;
+}
+
 static bool is_communication(const struct efficiency_reading *reading, uint32_t span)
 {
     const struct span_table *table = reading->table;
-    return span < table->count && table->kind[span] != SPAN_KIND_INIT &&
-           backend_of(&reading->backends, table->category[span]) == BACKEND_MPI;
+    return span < table->count && !is_init(reading, span) && backend_of(&reading->backends, table->category[span]) == BACKEND_MPI;
 }
 
 /* When the replay comes to this time of a lane's: its last point up to then, and what is left. */
@@ -88,8 +92,11 @@ static int replay_ideal(struct efficiency_reading *reading, const struct depende
         bool free_of_charge = works && graph->lane[i] != LANE_NONE && is_communication(reading, graph->span[i].index);
         intervals[i] = free_of_charge ? 0 : graph->interval_weight_ns[i];
     }
-    for (uint32_t i = 0; i < graph->edge_count; i++)
-        edges[i] = is_network(graph->edges[i].rule) ? 0 : graph->edges[i].weight_ns;
+    for (uint32_t point = 0; point < graph->point_count; point++) {
+        bool starts = graph->lane[point] != LANE_NONE && is_init(reading, graph->span[point].index);
+        for (uint32_t i = graph->first_edge[point]; i < graph->first_edge[point + 1]; i++)
+            edges[i] = is_network(graph->edges[i].rule) && !starts ? 0 : graph->edges[i].weight_ns;
+    }
     replay(graph, intervals, edges, replayed_ns);
     if (!ideal_run(reading, graph, replayed_ns, &inputs->value[EFFICIENCY_INPUT_IDEAL]))
         inputs->ideal_reason = "the graph does not have all main threads from MPI_Init to MPI_Finalize";

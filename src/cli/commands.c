@@ -11,6 +11,7 @@ const struct command *const commands[] = {
     &command_summary,
     &command_critical_path,
     &command_what_if,
+    &command_efficiency,
     &command_export,
     &command_query,
     &command_recover,

@@ -3,7 +3,6 @@
 #include "dependency_graph.h"
 
 #include "base/error.h"
-#include "base/map.h"
 #include "graph_rules.h"
 
 #include <errno.h>
@@ -38,17 +37,6 @@ static int rules_init(struct graph_rules *rules)
     memset(rules->begin_point, 0xff, (spans + 1) * sizeof *rules->begin_point);
     memset(rules->end_point, 0xff, (spans + 1) * sizeof *rules->end_point);
     return 0;
-}
-
-/* Samples and switches are no edges: only what collectors recorded counts. */
-static bool has_lost_records(const struct trace *trace)
-{
-    uint32_t count;
-    const struct ledger_entry *ledger = trace_ledger(trace, &count);
-    for (uint32_t i = 0; i < count; i++)
-        if (ledger[i].lost && strcmp(trace_text(trace, ledger[i].source), "runtime records") == 0)
-            return true;
-    return false;
 }
 
 typedef int rules_find(struct graph_rules *rules, struct error *err);
@@ -88,10 +76,10 @@ int dependency_graph_create(const struct trace *trace, const struct graph_option
         code = rules_init(&rules);
     if (code < 0)
         code = error_set_errno(err, code, "the dependency graph");
-    if (code == 0) {
-        rules.lost_anywhere = has_lost_records(trace);
+    if (code == 0)
         code = graph_lanes_cut(&rules, err);
-    }
+    if (code == 0)
+        code = graph_losses_find(&rules, err);
     if (code == 0)
         code = find_edges(&rules, err);
     rules_finish(&rules);

@@ -131,5 +131,7 @@ int graph_rules_each_group(struct graph_rules *rules, enum link_kind kind, int (
 
 /* graph_lanes.c: cuts all lanes, puts their points into the builder, fills the maps above. */
 int graph_lanes_cut(struct graph_rules *rules, struct error *err);
+/* graph_losses.c: where records are missing. */
+int graph_losses_find(struct graph_rules *rules, struct error *err);
 
 #endif

@@ -186,27 +186,40 @@ static void number_items(struct items *items)
     items_sort(items);
 }
 
-static int join_group(struct graph_rules *rules, const struct item *first, size_t count, enum edge_rule rule)
+/* Where a member comes, and where it is let go. */
+static uint32_t entry_of(const struct inferred *inferred, const struct item *member, enum edge_rule rule)
 {
+    const span_id span = {member->span};
+    return rule == EDGE_RULE_BARRIER ? graph_rules_end(inferred->rules, span) - 1 : graph_rules_begin(inferred->rules, span);
+}
+
+static uint32_t exit_of(const struct inferred *inferred, const struct item *member, enum edge_rule rule)
+{
+    const span_id span = {member->span};
+    return rule == EDGE_RULE_BARRIER ? graph_rules_end(inferred->rules, span) : mpi_completion(&inferred->mpi, mpi_fact_of(&inferred->mpi, span));
+}
+
+static int join_group(struct inferred *inferred, const struct item *first, size_t count, enum edge_rule rule)
+{
+    struct graph_rules *rules = inferred->rules;
     uint32_t join, class = graph_rules_class(rule, count, 0);
     if (count < 2)
         return 0;
     int code = graph_builder_add_join(rules->builder, &join);
     for (size_t i = 0; i < count && code == 0; i++)
-        code = graph_rules_edge(rules, rule == EDGE_RULE_BARRIER ? graph_rules_end(rules, (span_id){first[i].span}) - 1 : graph_rules_begin(rules, (span_id){first[i].span}),
-                                join, rule, CONFIDENCE_HIGH, class);
+        code = graph_rules_edge(rules, entry_of(inferred, &first[i], rule), join, rule, CONFIDENCE_HIGH, class);
     for (size_t i = 0; i < count && code == 0; i++) /* who gets nothing from some is not let go by all */
-        code = first[i].bytes ? 0 : graph_rules_edge(rules, join, graph_rules_end(rules, (span_id){first[i].span}), rule, CONFIDENCE_HIGH, class);
+        code = first[i].bytes ? 0 : graph_rules_edge(rules, join, exit_of(inferred, &first[i], rule), rule, CONFIDENCE_HIGH, class);
     return code;
 }
 
-static int join_groups(struct graph_rules *rules, const struct items *items, enum edge_rule rule)
+static int join_groups(struct inferred *inferred, const struct items *items, enum edge_rule rule)
 {
     int code = 0;
     for (size_t first = 0, end; first < items->count && code == 0; first = end) {
         for (end = first + 1; end < items->count && items->rows[end].key == items->rows[first].key;)
             end++;
-        code = join_group(rules, &items->rows[first], end - first, rule);
+        code = join_group(inferred, &items->rows[first], end - first, rule);
     }
     return code;
 }
@@ -279,7 +292,7 @@ static int barrier_edges(struct inferred *inferred)
     }
     inferred->barriers.count = kept;
     number_items(&inferred->barriers);
-    return join_groups(rules, &inferred->barriers, EDGE_RULE_BARRIER);
+    return join_groups(inferred, &inferred->barriers, EDGE_RULE_BARRIER);
 }
 
 static int infer_mpi(struct inferred *inferred, struct error *err)
@@ -300,7 +313,7 @@ static int infer_mpi(struct inferred *inferred, struct error *err)
     if (code == 0)
         code = pair_messages(inferred, &inferred->sized, PAIR_SIZE);
     number_items(&inferred->collectives);
-    return code ? code : join_groups(rules, &inferred->collectives, EDGE_RULE_COLLECTIVE);
+    return code ? code : join_groups(inferred, &inferred->collectives, EDGE_RULE_COLLECTIVE);
 }
 
 static int infer_openmp(struct inferred *inferred, struct error *err)

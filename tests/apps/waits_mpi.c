@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranks that wait for each other for known times: each sleeps until its own deadline, then calls MPI, and notes when it came and went.
+ * tests/cli/test_wait_states.py and test_efficiency.py know what must be found. Three ranks; each mode has a slot of its own of the time.
+ *
+ *   waits_mpi MODE...
+ *
+ * Prints a line for each call: "call MODE RANK NAME CAME WENT", in ns of CLOCK_MONOTONIC_RAW since the program's epoch.
+ */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MS 1000000LL
+#define SLOT (300 * MS)
+
+static int rank, size;
+static long long epoch_ns, slot_ns; /* of CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC */
+static const char *mode_name = "init";
+
+static long long now(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+static void sleep_until(long long time_ns)
+{
+    struct timespec time = {time_ns / 1000000000LL, time_ns % 1000000000LL};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) {
+    }
+}
+
+/* Comes to something at this time of the mode's slot. */
+static void come_at(int ms)
+{
+    sleep_until(slot_ns + ms * MS);
+}
+
+static long long came_ns;
+static void came(void)
+{
+    came_ns = now(CLOCK_MONOTONIC_RAW);
+}
+static char report[65536];
+static size_t report_length;
+static void went(const char *name)
+{
+    long long went_ns = now(CLOCK_MONOTONIC_RAW);
+    report_length += (size_t)snprintf(report + report_length, sizeof report - report_length, "call %s %d %s %lld %lld\n", mode_name, rank, name,
+                                      came_ns - epoch_ns, went_ns - epoch_ns);
+}
+#define CALL(name, ...) (came(), (void)MPI_##name(__VA_ARGS__), went("MPI_" #name))
+
+static char small[8], other[8];
+static int value, sum;
+
+static void late_sender(void)
+{
+    if (rank == 0) {
+        come_at(80);
+        CALL(Send, small, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        come_at(0);
+        CALL(Recv, small, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+/* The receive is posted, then waited for later. */
+static void late_sender_wait(void)
+{
+    MPI_Request request;
+    if (rank == 0) {
+        come_at(100);
+        CALL(Isend, small, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &request);
+        CALL(Wait, &request, MPI_STATUS_IGNORE);
+    } else if (rank == 1) {
+        CALL(Irecv, small, 8, MPI_CHAR, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &request);
+        come_at(30);
+        CALL(Wait, &request, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Both other ranks send: the later one counts. */
+static void late_sender_waitall(void)
+{
+    MPI_Request requests[2];
+    if (rank == 0) {
+        CALL(Irecv, small, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &requests[0]);
+        CALL(Irecv, other, 8, MPI_CHAR, 2, 1, MPI_COMM_WORLD, &requests[1]);
+        come_at(10);
+        CALL(Waitall, 2, requests, MPI_STATUSES_IGNORE);
+        return;
+    }
+    come_at(rank == 1 ? 100 : 50);
+    CALL(Send, small, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+}
+
+static void late_sender_probe(void)
+{
+    if (rank == 0) {
+        come_at(80);
+        CALL(Send, small, 8, MPI_CHAR, 1, 3, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        come_at(0);
+        CALL(Probe, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CALL(Recv, small, 8, MPI_CHAR, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void wrong_order_same(void)
+{
+    if (rank == 0) {
+        come_at(40);
+        CALL(Send, small, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+        come_at(120);
+        CALL(Send, small, 8, MPI_CHAR, 1, 2, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        come_at(0);
+        CALL(Recv, small, 8, MPI_CHAR, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CALL(Recv, small, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void wrong_order_other(void)
+{
+    if (rank == 1) {
+        come_at(0);
+        CALL(Recv, small, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CALL(Recv, small, 8, MPI_CHAR, 2, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return;
+    }
+    come_at(rank == 0 ? 120 : 40);
+    CALL(Send, small, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+}
+
+static void late_receiver(void)
+{
+    if (rank == 0) {
+        come_at(0);
+        CALL(Ssend, small, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        come_at(90);
+        CALL(Recv, small, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void late_receiver_large(void)
+{
+    enum { LARGE = 4 << 20 };
+    static char large[LARGE];
+    if (rank == 0) {
+        come_at(0);
+        CALL(Send, large, LARGE, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        come_at(90);
+        CALL(Recv, large, LARGE, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void barrier(void)
+{
+    come_at(rank * 60);
+    CALL(Barrier, MPI_COMM_WORLD);
+}
+
+static void allreduce(void)
+{
+    come_at(rank * 60);
+    CALL(Allreduce, &value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+/* Posted by all at once but one, waited for later. */
+static void iallreduce(void)
+{
+    MPI_Request request;
+    come_at(rank == 1 ? 100 : 0);
+    CALL(Iallreduce, &value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    come_at(20);
+    CALL(Wait, &request, MPI_STATUS_IGNORE);
+}
+
+static void reduce(void)
+{
+    come_at((const int[]){0, 50, 100}[rank]);
+    CALL(Reduce, &value, &sum, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+static void bcast(void)
+{
+    come_at((const int[]){0, 100, 40}[rank]);
+    CALL(Bcast, &value, 1, MPI_INT, 1, MPI_COMM_WORLD);
+}
+
+static void scan(void)
+{
+    come_at((const int[]){100, 40, 0}[rank]);
+    CALL(Scan, &value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void comm_dup(void)
+{
+    MPI_Comm fresh;
+    come_at(rank * 60);
+    CALL(Comm_dup, MPI_COMM_WORLD, &fresh);
+    MPI_Comm_free(&fresh);
+}
+
+static MPI_Win window(int **ret_memory)
+{
+    MPI_Win made;
+    MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, ret_memory, &made);
+    **ret_memory = 0;
+    return made;
+}
+
+static void fence(void)
+{
+    int *memory;
+    MPI_Win made = window(&memory);
+    MPI_Win_fence(0, made);
+    come_at(100 + rank * 60);
+    CALL(Win_fence, 0, made);
+    MPI_Win_free(&made);
+}
+
+/* Rank 0 puts into rank 1: the post comes late, then the complete. */
+static void epochs(void)
+{
+    int *memory, peer = 1 - rank;
+    MPI_Win made = window(&memory);
+    MPI_Group world, partner;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, rank < 2, &peer, &partner);
+    if (rank == 0) {
+        come_at(80);
+        CALL(Win_start, partner, 0, made);
+        CALL(Put, &value, 1, MPI_INT, 1, 0, 1, MPI_INT, made);
+        CALL(Win_complete, made);
+        CALL(Win_start, partner, 0, made);
+        come_at(280);
+        CALL(Win_complete, made);
+    } else if (rank == 1) {
+        come_at(160);
+        CALL(Win_post, partner, 0, made);
+        CALL(Win_wait, made);
+        CALL(Win_post, partner, 0, made);
+        come_at(200);
+        CALL(Win_wait, made);
+    }
+    MPI_Win_free(&made);
+    MPI_Group_free(&partner);
+    MPI_Group_free(&world);
+}
+
+/* Rank 0 has the window of rank 2 while rank 1 wants it. Rank 2 helps on, where the library needs it. */
+static void window_lock(void)
+{
+    int *memory, taken = 0;
+    MPI_Win made = window(&memory);
+    if (rank == 2) {
+        for (long long until = slot_ns + 260 * MS; now(CLOCK_MONOTONIC) < until;) {
+            MPI_Status status;
+            MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &taken, &status);
+            sleep_until(now(CLOCK_MONOTONIC) + MS / 5);
+        }
+    } else {
+        come_at(rank == 0 ? 60 : 100);
+        CALL(Win_lock, MPI_LOCK_EXCLUSIVE, 2, 0, made);
+        CALL(Put, &value, 1, MPI_INT, 2, 0, 1, MPI_INT, made);
+        CALL(Win_flush, 2, made);
+        if (rank == 0)
+            come_at(200);
+        CALL(Win_unlock, 2, made);
+    }
+    MPI_Win_free(&made);
+}
+
+/* Rank 0 makes rank 1 late, which makes rank 2 late: the second wait is the first one's fault. */
+static void chain(void)
+{
+    if (rank == 0) {
+        come_at(100);
+        CALL(Send, small, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        come_at(0);
+        CALL(Recv, small, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CALL(Send, small, 8, MPI_CHAR, 2, 1, MPI_COMM_WORLD);
+    } else if (rank == 2) {
+        come_at(0);
+        CALL(Recv, small, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    come_at(250);
+    MPI_Barrier(MPI_COMM_WORLD); /* in step: what comes is nobody's fault of before */
+}
+
+/* Useful times of 50, 100 and 150 ms twice: POP's factors are known. */
+static void work(void)
+{
+    for (int round = 0; round < 2; round++) {
+        came();
+        come_at(round * 150 + 50 * (rank + 1));
+        went("work");
+        CALL(Barrier, MPI_COMM_WORLD);
+    }
+}
+
+static const struct mode {
+    const char *name;
+    void (*run)(void);
+} modes[] = {
+    {"late_sender", late_sender}, {"late_sender_wait", late_sender_wait}, {"late_sender_waitall", late_sender_waitall},
+    {"late_sender_probe", late_sender_probe}, {"wrong_order_same", wrong_order_same}, {"wrong_order_other", wrong_order_other},
+    {"late_receiver", late_receiver}, {"late_receiver_large", late_receiver_large}, {"barrier", barrier}, {"allreduce", allreduce},
+    {"iallreduce", iallreduce}, {"reduce", reduce}, {"bcast", bcast}, {"scan", scan}, {"comm_dup", comm_dup}, {"fence", fence},
+    {"epochs", epochs}, {"window_lock", window_lock}, {"chain", chain}, {"work", work},
+};
+
+static void run_mode(const char *name)
+{
+    mode_name = name;
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (strcmp(modes[i].name, name) == 0)
+            modes[i].run();
+    slot_ns += SLOT + 50 * MS;
+}
+
+/* Before MPI_Init, ranks are told by the launcher's environment. */
+static int rank_of_launcher(void)
+{
+    const char *text = getenv("OMPI_COMM_WORLD_RANK");
+    text = text ? text : getenv("PMI_RANK");
+    return text ? atoi(text) : 0;
+}
+
+int main(int argc, char **argv)
+{
+    rank = rank_of_launcher();
+    const char *start = getenv("WAITS_START"); /* of CLOCK_MONOTONIC, for all ranks */
+    long long start_ns = start ? atoll(start) : now(CLOCK_MONOTONIC);
+    sleep_until(start_ns + rank * 80 * MS);
+    CALL(Init, &argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    long long first_ns = now(CLOCK_MONOTONIC) + 30 * MS;
+    MPI_Bcast(&first_ns, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+    slot_ns = first_ns;
+    for (int i = 1; i < argc; i++)
+        run_mode(argv[i]);
+    mode_name = "finalize";
+    come_at(rank * 60);
+    CALL(Finalize);
+    fputs(report, stdout);
+    return 0;
+}

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""Wait states of programs that know their own: each pattern's waiting time is set by sleeps, and what `efficiency` finds is within 2 % of what
+the program itself measured when its ranks or threads came to their calls."""
+import collections
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+import pytest
+
+APPS = pathlib.Path(__file__).resolve().parents[1] / "apps"
+FLAGS = {"openmpi": ["--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])], "mpich": []}
+RUNS = 3  # at most: other programs on the machine may come between a rank's clock and its call
+WORLD = range(3)
+
+
+def close(found, expected, slack_ns=0):
+    return abs(found - expected) <= 0.02 * expected + slack_ns
+
+
+# A rank's first call of MPI loads the collector before it counts as entered; how long that takes is nobody's business here.
+SLACK_NS = {"init": 40_000_000}
+
+
+class Calls:
+    """When each rank came to each of its calls, as the program says: calls[mode][rank] = [(name, came, went)]."""
+
+    def __init__(self, text):
+        self.modes = collections.defaultdict(lambda: collections.defaultdict(list))
+        for line in text.splitlines():
+            word, mode, rank, name, came, went = line.split()
+            assert word == "call"
+            self.modes[mode][int(rank)].append((name, int(came), int(went)))
+
+    def came(self, mode, rank, name, nth=0):
+        return [came for found, came, _ in self.modes[mode][rank] if found == name][nth]
+
+    def went(self, mode, rank, name, nth=0):
+        return [went for found, _, went in self.modes[mode][rank] if found == name][nth]
+
+
+def pair(pattern, cause, victim, cause_nth=0, victim_nth=0):
+    """One rank waited in a call for another one's."""
+    def expect(calls, mode):
+        (cause_rank, cause_name), (rank, name) = cause, victim
+        length = calls.came(mode, cause_rank, cause_name, cause_nth) - calls.came(mode, rank, name, victim_nth)
+        return {(pattern, cause_name, cause_rank, name, rank): length}
+    return expect
+
+
+def everybody(pattern, name):
+    """All wait for whoever comes last."""
+    def expect(calls, mode):
+        last = max(WORLD, key=lambda rank: calls.came(mode, rank, name))
+        return {(pattern, name, last, name, rank): calls.came(mode, last, name) - calls.came(mode, rank, name) for rank in WORLD if rank != last}
+    return expect
+
+
+def wrong_order(pattern, early_rank):
+    """Rank 1 waits for rank 0's later message; `early_rank`'s was there before."""
+    def expect(calls, mode):
+        late = calls.came(mode, 0, "MPI_Send", 1 if early_rank == 0 else 0)
+        early = calls.came(mode, early_rank, "MPI_Send")
+        began = calls.came(mode, 1, "MPI_Recv")
+        return {("late sender", "MPI_Send", 0, "MPI_Recv", 1): early - began, (pattern, "MPI_Send", 0, "MPI_Recv", 1): late - early}
+    return expect
+
+
+def iallreduce(calls, mode):
+    last = calls.came(mode, 1, "MPI_Iallreduce")
+    return {("wait at n x n", "MPI_Iallreduce", 1, "MPI_Wait", rank): last - calls.came(mode, rank, "MPI_Wait") for rank in (0, 2)}
+
+
+def reduce(calls, mode):
+    last = max((1, 2), key=lambda rank: calls.came(mode, rank, "MPI_Reduce"))
+    return {("early reduce", "MPI_Reduce", last, "MPI_Reduce", 0): calls.came(mode, last, "MPI_Reduce") - calls.came(mode, 0, "MPI_Reduce")}
+
+
+def bcast(calls, mode):
+    return {("late broadcast", "MPI_Bcast", 1, "MPI_Bcast", rank): calls.came(mode, 1, "MPI_Bcast") - calls.came(mode, rank, "MPI_Bcast")
+            for rank in (0, 2)}
+
+
+def scan(calls, mode):
+    return {("early scan", "MPI_Scan", 0, "MPI_Scan", rank): calls.came(mode, 0, "MPI_Scan") - calls.came(mode, rank, "MPI_Scan") for rank in (1, 2)}
+
+
+def epochs(calls, mode):
+    """Libraries wait for a post in the start or, as Open MPI and MPICH do, in what follows."""
+    posted = calls.came(mode, 1, "MPI_Win_post")
+    names = ["MPI_Win_start", "MPI_Put", "MPI_Win_complete"]
+    name = next(name for name in names if calls.went(mode, 0, name) > posted)
+    return {("late post", "MPI_Win_post", 1, name, 0): posted - calls.came(mode, 0, name),
+            ("early wait", "MPI_Win_complete", 0, "MPI_Win_wait", 1):
+                calls.came(mode, 0, "MPI_Win_complete", 1) - calls.came(mode, 1, "MPI_Win_wait", 1)}
+
+
+def window_lock(calls, mode):
+    released = calls.came(mode, 0, "MPI_Win_unlock")
+    name = next(name for name in ["MPI_Win_lock", "MPI_Put", "MPI_Win_flush", "MPI_Win_unlock"] if calls.went(mode, 1, name) > released)
+    return {("window lock contention", "MPI_Win_lock", 0, name, 1): released - calls.came(mode, 1, name)}
+
+
+EXPECTED = {
+    "init": everybody("wait in MPI_Init", "MPI_Init"),
+    "late_sender": pair("late sender", (0, "MPI_Send"), (1, "MPI_Recv")),
+    "late_sender_wait": pair("late sender", (0, "MPI_Isend"), (1, "MPI_Wait")),
+    "late_sender_waitall": pair("late sender", (1, "MPI_Send"), (0, "MPI_Waitall")),
+    "late_sender_probe": pair("late sender", (0, "MPI_Send"), (1, "MPI_Probe")),
+    "wrong_order_same": wrong_order("late sender, wrong order, same source", 0),
+    "wrong_order_other": wrong_order("late sender, wrong order, other source", 2),
+    "late_receiver": pair("late receiver", (1, "MPI_Recv"), (0, "MPI_Ssend")),
+    "late_receiver_large": pair("late receiver", (1, "MPI_Recv"), (0, "MPI_Send")),
+    "barrier": everybody("wait at barrier", "MPI_Barrier"),
+    "allreduce": everybody("wait at n x n", "MPI_Allreduce"),
+    "iallreduce": iallreduce,
+    "reduce": reduce,
+    "bcast": bcast,
+    "scan": scan,
+    "comm_dup": everybody("wait at making of communicators", "MPI_Comm_dup"),
+    "fence": everybody("wait at fence", "MPI_Win_fence"),
+    "epochs": epochs,
+    "window_lock": window_lock,
+    "finalize": everybody("wait in MPI_Finalize", "MPI_Finalize"),
+}
+MODES = [mode for mode in EXPECTED if mode not in ("init", "finalize")]
+# Made and left in step, or not from calls that the program notes: windows, their ends, the first broadcast.
+BESIDE = {"MPI_Win_allocate", "MPI_Win_free", "MPI_Win_create", "MPI_Comm_free"}
+LEAST_NS = 10_000_000  # shorter ones are those of ranks that should have come at once
+
+
+def efficiency(hprofiler, trace):
+    done = subprocess.run([hprofiler, "efficiency", trace, "--format", "json"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+class Mpi:
+    """One MPI of this machine; the program's runs, recorded once for all tests."""
+
+    def __init__(self, family, hprofiler, folder):
+        self.family, self.hprofiler, self.folder, self.count, self.runs = family, hprofiler, folder, 0, []
+        self.program = folder / "waits_mpi"
+        subprocess.run([f"mpicc.{family}", "-O1", "-g", "-w", "-D_GNU_SOURCE", "-o", self.program, APPS / "waits_mpi.c"], check=True, timeout=120)
+
+    def record(self, *modes):
+        """The trace, and what the program said of its calls."""
+        self.count += 1
+        trace = self.folder / f"run{self.count}.hpt"
+        environment = {**os.environ, "WAITS_START": str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 700_000_000)}
+        done = subprocess.run([self.hprofiler, "run", "--backend", "mpi", "--no-summary", "-o", trace, "--", f"mpirun.{self.family}",
+                               *FLAGS[self.family], "-np", "3", self.program, *modes],
+                              env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return trace, Calls(done.stdout)
+
+    def run_of_all(self, nth):
+        while len(self.runs) <= nth:
+            trace, calls = self.record(*MODES)
+            found = collections.Counter()
+            for row in efficiency(self.hprofiler, trace)["runs"][0]["waits"]:
+                if row["cause_lane"]:
+                    found[row["pattern"], row["cause"], int(row["cause_lane"][5:]), row["victim"], int(row["victim_lane"][5:])] += row["time_ns"]
+            self.runs.append((found, calls))
+        return self.runs[nth]
+
+
+@pytest.fixture(scope="module", params=["openmpi", "mpich"])
+def mpi(request, hprofiler, tmp_path_factory):
+    if not shutil.which(f"mpicc.{request.param}") or not shutil.which(f"mpirun.{request.param}"):
+        pytest.skip(f"{request.param} is not installed")
+    if not (pathlib.Path(hprofiler).parents[1] / f"lib/libhprofiler_mpi-{request.param}.so").exists():
+        pytest.skip(f"the collector for {request.param} is not built")
+    folder = tmp_path_factory.mktemp(request.param)
+    yield Mpi(request.param, hprofiler, folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def expected_sums(calls):
+    """Over all modes, as the same two calls may wait for each other in several."""
+    sums, of_mode = collections.Counter(), {}
+    for mode, expect in EXPECTED.items():
+        of_mode[mode] = {key: length for key, length in expect(calls, mode).items() if length > LEAST_NS}
+        sums.update(of_mode[mode])
+    return sums, of_mode
+
+
+@pytest.mark.parametrize("mode", EXPECTED)
+def test_each_pattern_is_as_long_as_the_program_says(mpi, mode):
+    for nth in range(RUNS):
+        found, calls = mpi.run_of_all(nth)
+        sums, of_mode = expected_sums(calls)
+        assert of_mode[mode], "the program waited"
+        wrong = {key: (found[key], sums[key]) for key in of_mode[mode] if not close(found[key], sums[key], SLACK_NS.get(mode, 0))}
+        if not wrong:
+            return
+    pytest.fail(f"found, expected: {wrong}")
+
+
+def test_nothing_else_waited(mpi):
+    for nth in range(RUNS):
+        found, calls = mpi.run_of_all(nth)
+        sums, _ = expected_sums(calls)
+        more = {key: length for key, length in found.items() if key not in sums and length > LEAST_NS and key[3] not in BESIDE and key[1] not in BESIDE and
+                "completion" not in key[0]}
+        if not more:
+            return
+    assert not more
+
+
+def test_a_wait_that_another_wait_caused_is_charged_to_the_first_cause(mpi):
+    """Rank 0 came late to rank 1, which so came late to rank 2: all of it is rank 0's, half of it directly."""
+    for _ in range(RUNS):
+        trace, calls = mpi.record("chain")
+        run = efficiency(mpi.hprofiler, trace)["runs"][0]
+        direct = calls.came("chain", 0, "MPI_Send") - calls.came("chain", 1, "MPI_Recv")
+        passed_on = calls.came("chain", 1, "MPI_Send") - calls.came("chain", 2, "MPI_Recv")
+        own = [row for row in run["delays"] if row["pattern"] == "late sender" and row["lane"] == "rank 0" and row["activity"] is None]
+        assert len(own) == 1
+        assert sum(row["direct_ns"] + row["propagated_ns"] for row in run["delays"]) + run["uncharged_ns"] == run["waited_ns"]
+        if close(own[0]["direct_ns"], direct) and abs(own[0]["propagated_ns"] - passed_on) < 0.04 * passed_on:
+            return
+    pytest.fail(f"{own[0]}, expected direct {direct}, propagated {passed_on}")

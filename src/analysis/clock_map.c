@@ -42,6 +42,14 @@ void clock_map_finish(struct clock_map *map)
     *map = (struct clock_map){0};
 }
 
+void clock_map_move(struct clock_map *map, int64_t move_ns)
+{
+    for (uint32_t i = 0; i < map->count; i++) {
+        map->knots[i].other_ns += move_ns;
+        map->knots[i].bound_ns += move_ns < 0 ? -move_ns : move_ns;
+    }
+}
+
 /* a * b / c, rounded to the nearest; c > 0. */
 static int64_t scale(int64_t a, int64_t b, int64_t c)
 {
@@ -59,6 +67,7 @@ static int64_t gain_beyond(const struct clock_map *map, int64_t distance)
     int64_t length = last->own_ns - first->own_ns, gain = last->other_ns - first->other_ns - length;
     int64_t slack = first->bound_ns + last->bound_ns;
     gain = gain > slack ? gain - slack : gain < -slack ? gain + slack : 0;
+    gain = gain > length / 2 ? length / 2 : gain < -length / 2 ? -length / 2 : gain; /* no clock: but time must go forward */
     return scale(gain, distance, length);
 }
 

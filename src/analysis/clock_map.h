@@ -24,6 +24,8 @@ struct clock_map {
  * the other clock doesn't go forward. */
 int clock_map_init(struct clock_map *map, const struct clock_knot *knots, uint32_t count);
 void clock_map_finish(struct clock_map *map);
+/* Adds to all times of the other clock; the bounds have it. */
+void clock_map_move(struct clock_map *map, int64_t move_ns);
 
 /*
  * Beyond the knots the line goes on with as little drift as the knots and their bounds allow; with one knot, with none. The bound grows

@@ -14,6 +14,7 @@ const struct command *const commands[] = {
     &command_efficiency,
     &command_export,
     &command_query,
+    &command_merge_nodes,
     &command_recover,
     &command_build,
     &command_doctor,
@@ -64,7 +65,7 @@ static const struct {
     {"record", "run"},      {"profile", "run"},    {"trace", "run"},    {"exec", "run"},    {"start", "run"},
     {"report", "summary"},  {"stat", "summary"},   {"stats", "summary"}, {"top", "summary"}, {"show", "view"},
     {"open", "view"},       {"convert", "export"}, {"script", "export"}, {"dump", "export"}, {"sql", "query"},
-    {"check", "doctor"},    {"info", "doctor"},    {"list", "backends"},
+    {"check", "doctor"},    {"info", "doctor"},    {"list", "backends"}, {"merge", "merge-nodes"},
 };
 
 const struct command *command_nearest(const char *name)

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-COMMANDS = ["run", "attach", "view", "summary", "export", "query", "recover", "build", "doctor", "backends", "completion", "help"]
+COMMANDS = ["run", "attach", "view", "summary", "export", "query", "merge-nodes", "recover", "build", "doctor", "backends", "completion", "help"]
 LATER = ["gui", "roofline", "efficiency", "critical-path", "what-if", "merge-nodes", "compare", "analyze"]
 
 

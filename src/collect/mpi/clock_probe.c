@@ -11,7 +11,10 @@
 
 #include <asm/fcntl.h>
 #include <asm/stat.h>
+#include <linux/time.h>
 
+struct timespec;
+extern int clock_gettime(int clock, struct timespec *time);
 extern char *getenv(const char *name);
 
 /* The MPI's own, as everywhere here: its names lead to the front. */
@@ -34,11 +37,9 @@ static struct {
 
 static int64_t raw_ns(void)
 {
-    struct {
-        int64_t seconds, ns;
-    } now = {0, 0};
-    sys_call(__NR_clock_gettime, 4 /* CLOCK_MONOTONIC_RAW */, &now, 0, 0);
-    return now.seconds * 1000000000 + now.ns;
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static uint64_t own_domain(void)

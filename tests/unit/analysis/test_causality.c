@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Violations are counted, and mended without breaking anything else: nothing is left, order is kept, nothing moves back. */
 #include "analysis/causality.h"
+#include "analysis/clock_settle.h"
 
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,13 +96,13 @@ static void happens(struct world *world, int64_t true_ns, uint32_t clock, bool e
     world->events[world->count++] = (struct causal_event){time, clock, world->exchanges, effect};
 }
 
-static void make_world(struct world *world, int exchanges, int64_t off_ns)
+static void make_world(struct world *world, int exchanges, int64_t off_ns, int64_t drift)
 {
     *world = (struct world){.clocks = (uint32_t)random_between(2, 16), .events = calloc((size_t)exchanges * 32, sizeof *world->events)};
     assert_non_null(world->events);
     for (uint32_t i = 0; i < world->clocks; i++) {
         world->offset[i] = random_between(-off_ns, off_ns);
-        world->gain[i] = random_between(-50, 50);
+        world->gain[i] = random_between(-drift, drift);
     }
     int64_t now = 1000000000;
     for (int i = 0; i < exchanges; i++, world->exchanges++) {
@@ -153,7 +155,7 @@ static void test_random_worlds_are_mended(void **unused)
         struct world world;
         struct causal_repair repair;
         struct causal_violations before, after;
-        make_world(&world, (int)random_between(1, 300), 1 << random_between(1, 18));
+        make_world(&world, (int)random_between(1, 300), 1 << random_between(1, 18), 50);
         assert_int_equal(causality_check(world.events, world.count, world.exchanges, NULL, &before), 0);
         assert_int_equal(causality_repair(world.events, world.count, world.exchanges, world.clocks, &repair), 0);
         qsort(world.events, world.count, sizeof *world.events, by_clock);
@@ -171,6 +173,43 @@ static void test_random_worlds_are_mended(void **unused)
     assert_true(violated > 1000);
 }
 
+/* --- settling ----------------------------------------------------------------------------------------------------- */
+
+static void test_clocks_settle_by_as_little_as_needed(void **unused)
+{
+    const struct causal_event events[] = {{100, 0, 0, false}, {90, 1, 0, true}, {50, 1, 1, false}, {80, 0, 1, true}};
+    const int64_t bounds[] = {0, 20};
+    int64_t moves[2];
+    assert_int_equal(clock_settle(events, 4, 2, 0, bounds, moves), 0);
+    assert_int_equal(moves[0], 0);
+    assert_int_equal(moves[1], 10);
+    const int64_t narrow[] = {0, 9}, unknown[] = {0, -1};
+    assert_int_equal(clock_settle(events, 4, 2, 0, narrow, moves), -ERANGE);
+    assert_int_equal(clock_settle(events, 4, 2, 0, unknown, moves), -ERANGE);
+    const struct causal_event ring[] = {{100, 0, 0, false}, {90, 1, 0, true}, {50, 1, 1, false}, {55, 0, 1, true}};
+    assert_int_equal(clock_settle(ring, 4, 2, 0, bounds, moves), -ERANGE); /* 10 forward and at most 5 */
+}
+
+/* Clocks that are off by something constant within their bounds: the truth is one solution, so there is one. */
+static void test_constant_errors_are_settled(void **unused)
+{
+    for (int round = 0; round < 300; round++) {
+        struct world world;
+        struct causal_violations after;
+        int64_t bounds[16], moves[16], off = 1 << random_between(1, 18);
+        make_world(&world, (int)random_between(1, 300), off, 0);
+        for (uint32_t i = 0; i < world.clocks; i++)
+            bounds[i] = 2 * off * world.clocks;
+        assert_int_equal(clock_settle(world.events, world.count, world.clocks, 0, bounds, moves), 0);
+        assert_int_equal(moves[0], 0);
+        for (size_t i = 0; i < world.count; i++)
+            world.events[i].time_ns += moves[world.events[i].clock];
+        assert_int_equal(causality_check(world.events, world.count, world.exchanges, NULL, &after), 0);
+        assert_int_equal(after.violations, 0);
+        free(world.events);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +218,8 @@ int main(void)
         cmocka_unit_test(test_without_violations_nothing_moves),
         cmocka_unit_test(test_a_ring_that_cannot_be_is_left),
         cmocka_unit_test(test_random_worlds_are_mended),
+        cmocka_unit_test(test_clocks_settle_by_as_little_as_needed),
+        cmocka_unit_test(test_constant_errors_are_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,7 @@ const struct merge_part *const merge_parts[MERGE_PARTS_MAXIMUM] = {
     &merge_part_places,
     &merge_part_devices,
     &merge_part_cuda,
+    &merge_part_memory,
     &merge_part_counters,
     &merge_part_nccl,
     &merge_part_mpi,

@@ -62,6 +62,7 @@ extern const struct merge_part merge_part_openmp;   /* merge_openmp.c: names of 
 extern const struct merge_part merge_part_gomp;     /* merge_gomp.c: what libgomp's wrappers leave to the merge */
 extern const struct merge_part merge_part_counters; /* merge_counters.c: counters of devices, read by the recorder */
 extern const struct merge_part merge_part_cuda;     /* merge_cuda.c: names of kernels */
+extern const struct merge_part merge_part_memory;   /* merge_memory.c: memory in use on devices */
 extern const struct merge_part merge_part_nccl;     /* merge_nccl.c: groups of collectives */
 extern const struct merge_part merge_part_mpi;      /* merge_mpi.c: ranks, communicators, requests, messages, collectives */
 

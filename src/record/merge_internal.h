@@ -43,7 +43,7 @@ struct merge_process {
     struct map threads;       /* serial -> track */
 };
 
-enum { MERGE_PARTS_MAXIMUM = 12 };
+enum { MERGE_PARTS_MAXIMUM = 16 };
 
 struct merge {
     const char *directory;

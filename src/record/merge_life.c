@@ -409,6 +409,23 @@ static int on_thread_name(struct merge *merge, const struct merge_stream *stream
     return 0;
 }
 
+/* In a namespace of its own a process' thread numbers are not ours, but for its first thread's. */
+static int on_named_thread(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    const struct wire_named_thread *record = (const struct wire_named_thread *)(const void *)header;
+    const string_id name = merge_string(merge, stream, header->value);
+    if (!stream->process || string_is(name, STRING_NONE))
+        return 0;
+    int32_t own_pid = stream->process->map->pid, pid = merge_stream_pid(stream), tid = record->tid == own_pid ? pid : record->tid;
+    if (own_pid != pid && tid != pid)
+        return 0;
+    track_id id = merge_thread_at(merge, pid, tid, merge_time(merge, stream, record->time));
+    if (track_id_is(id, TRACK_NONE))
+        return -ENOMEM;
+    trace_builder_track(merge->builder, id)->name = name;
+    return 0;
+}
+
 static int on_thread_end(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
     const struct wire_thread_end *record = (const struct wire_thread_end *)(const void *)header;
@@ -588,6 +605,7 @@ static const struct merge_handler handlers[] = {
     {WIRE_THREAD_START, MERGE_ROWS, on_thread_start},
     {WIRE_THREAD_END, MERGE_ROWS, on_thread_end},
     {WIRE_THREAD_NAME, MERGE_ROWS, on_thread_name},
+    {WIRE_NAMED_THREAD, MERGE_ROWS, on_named_thread},
     {0, MERGE_LIFE, NULL},
 };
 

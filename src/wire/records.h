@@ -92,6 +92,12 @@ struct wire_thread_name {
     uint64_t time;
     char name[16];             /* as the kernel keeps it */
 };
+struct wire_named_thread {
+    struct wire_header header; /* value: string id */
+    uint64_t time;
+    int32_t tid;               /* as the process sees it: any of its threads */
+    uint32_t reserved;
+};
 struct wire_thread_end {
     struct wire_header header; /* value: tid */
     uint64_t time;
@@ -339,6 +345,15 @@ struct wire_gpu_samples {
     int32_t device;
     uint32_t reason;           /* string id: what the warps waited for */
     uint64_t correlation;      /* of the launch, where kernels were serialised; 0 = unknown */
+};
+/* Such records need not come in order of time: sums are made in the merge. */
+struct wire_device_memory {
+    struct wire_header header; /* value: name of the counter */
+    uint64_t time;
+    int64_t bytes;             /* less than 0: freed */
+    int32_t device;            /* -1 = the host's */
+    uint8_t layer, reserved[3];
+    uint64_t reserved2;
 };
 /* Behind the fixed part: name, NUL, unit (UCUM), NUL. */
 struct wire_device_counter {

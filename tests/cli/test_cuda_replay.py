@@ -6,10 +6,14 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
-DATA = pathlib.Path(__file__).resolve().parents[1] / "data/cupti"
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+DATA = TESTS / "data/cupti"
+sys.path.insert(0, str(TESTS / "gpu"))
+import counts as gpu_counts  # the checks that are made on a machine with a GPU, too
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +25,12 @@ def replay(hprofiler, apps, tmp_path_factory):
         pytest.skip("the CUDA collector or its stand-in CUPTI is not built")
     folder = tmp_path_factory.mktemp("cuda")
 
-    def run(mode, *options):
+    def run(mode, *options, pace=False):
         recording, trace = folder / f"{mode}.rec", folder / f"{mode}.hpt"
         recording.write_bytes(gzip.decompress((DATA / f"{mode}.rec.gz").read_bytes()))
         environment = {**os.environ, "CUPTI_RECORDING": str(recording), "HPROFILER_CUPTI": str(fakes / "libcupti_fake.so")}
         environment.pop("CUDA_INJECTION64_PATH", None)
+        environment.update({"CUPTI_PACE": "yes"} if pace else {})
         done = subprocess.run([hprofiler, "run", "--no-summary", *options, "-o", trace, "--", fakes / "cupti_play"], env=environment,
                               capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
@@ -81,7 +86,7 @@ def test_sizes_and_addresses_come_from_where_they_are_known(plain, query):
 
 def test_each_stream_is_a_lane_of_its_device(plain, query):
     lanes = query(plain, "select t.name, t.device, count(*) as n from spans s join tracks t on t.id = s.track where t.kind = 'stream' "
-                  "group by t.id order by n desc")
+                  "and s.kind in ('kernel', 'copy', 'fill') group by t.id order by n desc")
     assert sum(row["n"] for row in lanes) == 1251 and {row["device"] for row in lanes} == {0}
     assert len(lanes) == 4 and lanes[-1] == {"name": "stream 7 (default), context 1", "device": 0, "n": 1}
 
@@ -100,3 +105,71 @@ def test_nothing_is_lost_or_refused(plain, query):
     assert query(plain, "select * from ledger where lost > 0") == []
     device = query(plain, "select seen, recorded from ledger where source = 'cuda device records'")
     assert device == [{"seen": 1251, "recorded": 1251}]
+
+
+@pytest.fixture(scope="module")
+def order(replay):
+    return replay("order", pace=True)
+
+
+def test_recordings_waits_and_synchronisations_name_what_they_wait_for(order, hprofiler):
+    assert gpu_counts.order_problems(hprofiler, order) == []
+
+
+def test_lanes_say_what_sort_of_stream_they_are(order, query):
+    names = {row["name"] for row in query(order, "select name from tracks where kind = 'stream' and device = 0")}
+    assert names == {"stream 13, context 1", "stream 14 (non-blocking), context 1", "stream 15, context 1", "stream 7 (default), context 1"}
+
+
+def test_calls_within_a_capture_are_marked_and_not_numbered(order, query):
+    rows = [json.loads(row["args"]) for row in query(order, "select args from spans where json_extract(args, '$.captured') = 1")]
+    assert len(rows) == 4 and not any("record" in row for row in rows)
+
+
+def test_a_graph_as_a_whole_is_one_opaque_span_a_launch(replay, query):
+    trace = replay("whole", "--cuda-graphs", "whole")
+    rows = query(trace, "select s.args, s.end_ns - s.begin_ns as n, a.name from spans s join links l on l.to_span = s.id join spans a on a.id = l.from_span "
+                 "where s.kind = 'graph'")
+    assert len(rows) == 20 and {row["name"] for row in rows} == {"cudaGraphLaunch"} and min(row["n"] for row in rows) > 0
+    assert {(json.loads(row["args"])["opaque"], json.loads(row["args"])["graph"]) for row in rows} == {(1, 2)}
+    assert query(trace, "select count(*) as n from spans where kind = 'kernel'") == [{"n": 0}]
+
+
+@pytest.mark.parametrize("mode, kernels", [("graph", 200), ("graphs", 160)])
+def test_nodes_show_the_stack_of_the_call_that_made_them(replay, query, mode, kernels):
+    trace = replay(mode, "--call-tree")
+    nodes = query(trace, "select count(*) as n from spans where kind = 'kernel' and stack is not null and stack >= 0")
+    assert nodes == [{"n": kernels}]
+    # the stand-in's own stack: a captured launch, not the launch of the graph, which is made by another function's frame
+    stacks = query(trace, "select distinct s.stack as stack from spans s where s.kind = 'kernel'")
+    launches = {row["stack"] for row in query(trace, "select distinct stack from spans where name = 'cudaLaunchKernel'")}
+    assert stacks and {row["stack"] for row in stacks} & launches
+
+
+def test_memory_in_use_is_counted_by_sort_and_pool(replay, hprofiler):
+    assert gpu_counts.pools_problems(hprofiler, replay("pools")) == []
+
+
+def test_managed_memory_migrates_and_faults(replay, hprofiler, query):
+    trace = replay("managed")
+    assert gpu_counts.managed_problems(hprofiler, trace) == []
+    assert counts(query, trace)["kernel"] == 10 and query(trace, "select * from ledger where lost > 0") == []
+    faults = [json.loads(row["args"]) for row in query(trace, "select args from spans where name = 'GPU page fault'")]
+    assert all(fault["count"] >= 1 and fault["address"] for fault in faults)
+    moved = query(trace, "select sum(json_extract(args, '$.bytes')) as n from spans where name = 'migration host to device'")
+    assert moved == [{"n": 262144}]
+
+
+def test_code_made_at_run_time_has_spans(replay, hprofiler, query):
+    trace = replay("nvrtc")
+    assert gpu_counts.built_problems(hprofiler, trace) == [] and counts(query, trace)["kernel"] == 50
+
+
+def test_what_cupti_does_itself_is_on_a_lane(replay, query):
+    rows = query(replay("nvrtc"), "select distinct s.name from spans s join tracks t on t.id = s.track where t.name = 'CUDA overhead'")
+    assert {"CUPTI: buffer request", "lazy function loading"} <= {row["name"] for row in rows}
+
+
+def test_kernels_in_the_body_of_a_conditional_node_are_there(replay, query):
+    trace = replay("conditional")
+    assert counts(query, trace)["kernel"] == 30 and query(trace, "select * from ledger where lost > 0") == []

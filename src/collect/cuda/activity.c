@@ -147,13 +147,6 @@ static const char *copy_name(uint8_t kind)
     return names[kind < sizeof names / sizeof names[0] ? kind : 0];
 }
 
-static uint32_t memory_word(unsigned kind)
-{
-    static const char *const names[] = {0, "pageable", "pinned", "device", "array", "managed", "device", "managed"};
-    const char *name = kind < sizeof names / sizeof names[0] ? names[kind] : 0;
-    return name ? cuda_word(name) : 0;
-}
-
 static void on_memcpy(const struct cupti_memcpy *copy)
 {
     struct lane_record record;
@@ -163,8 +156,8 @@ static void on_memcpy(const struct cupti_memcpy *copy)
     if (direction)
         lane_field(&record, FIELD_COPY_direction, cuda_word(direction));
     lane_field(&record, FIELD_COPY_bytes, copy->bytes);
-    field_if(&record, FIELD_COPY_source_memory, memory_word(copy->source_kind));
-    field_if(&record, FIELD_COPY_destination_memory, memory_word(copy->destination_kind));
+    field_if(&record, FIELD_COPY_source_memory, cuda_memory_word(copy->source_kind));
+    field_if(&record, FIELD_COPY_destination_memory, cuda_memory_word(copy->destination_kind));
     lane_field(&record, FIELD_COPY_context, copy->context);
     field_if(&record, FIELD_COPY_graph, copy->graph_node ? copy->graph : 0);
     node_fields(&record, FIELD_COPY_graph_node, copy->graph_node);
@@ -178,8 +171,8 @@ static void on_memcpy_peer(const struct cupti_memcpy_peer *copy)
         return;
     lane_field(&record, FIELD_COPY_direction, cuda_word("peer"));
     lane_field(&record, FIELD_COPY_bytes, copy->bytes);
-    field_if(&record, FIELD_COPY_source_memory, memory_word(copy->source_kind));
-    field_if(&record, FIELD_COPY_destination_memory, memory_word(copy->destination_kind));
+    field_if(&record, FIELD_COPY_source_memory, cuda_memory_word(copy->source_kind));
+    field_if(&record, FIELD_COPY_destination_memory, cuda_memory_word(copy->destination_kind));
     lane_field(&record, FIELD_COPY_source_device, copy->source_device);
     lane_field(&record, FIELD_COPY_destination_device, copy->destination_device);
     lane_field(&record, FIELD_COPY_context, copy->context);
@@ -195,7 +188,7 @@ static void on_memset(const struct cupti_memset *fill)
         return;
     lane_field(&record, FIELD_FILL_bytes, fill->bytes);
     lane_field(&record, FIELD_FILL_value, fill->value);
-    field_if(&record, FIELD_FILL_memory, memory_word(fill->memory_kind));
+    field_if(&record, FIELD_FILL_memory, cuda_memory_word(fill->memory_kind));
     lane_field(&record, FIELD_FILL_context, fill->context);
     field_if(&record, FIELD_FILL_graph, fill->graph_node ? fill->graph : 0);
     node_fields(&record, FIELD_FILL_graph_node, fill->graph_node);
@@ -243,6 +236,8 @@ static void on_record(const struct cupti_record *record)
         on_context(body);
         break;
     default:
+        if (!cuda_on_memory_record(record))
+            cuda_on_overhead_record(record);
         break;
     }
 }
@@ -305,12 +300,15 @@ static void flusher_start(void)
 bool cuda_activity_start(void)
 {
     static const uint32_t kinds[] = {CUPTI_CONTEXT, CUPTI_KERNEL, CUPTI_MEMCPY, CUPTI_MEMCPY_PEER, CUPTI_MEMSET};
+    static const uint32_t more[] = {CUPTI_MEMORY, CUPTI_MEMORY_POOL, CUPTI_OVERHEAD, CUPTI_JIT}; /* good to have */
     scratch = buffer_map();
     if (!scratch || cuda.cupti.register_buffers(on_buffer_requested, on_buffer_completed) != CUPTI_OK)
         return false;
     bool any = false;
     for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         any |= cuda.cupti.enable(kinds[i]) == CUPTI_OK;
+    for (unsigned i = 0; i < sizeof more / sizeof more[0]; i++)
+        cuda.cupti.enable(more[i]);
     if (rt_flags() & WIRE_SESSION_WHOLE_GRAPHS && cuda.cupti.enable(CUPTI_GRAPH_TRACE) != CUPTI_OK)
         rt_note("this libcupti cannot time a graph as a whole: its nodes are recorded");
     if (any)

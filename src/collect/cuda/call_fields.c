@@ -61,6 +61,16 @@ static void put_new_stream(struct fields *fields, uint64_t handle, uint32_t flag
         cuda_lane_trait(id.context, id.stream, CUDA_LANE_NON_BLOCKING);
 }
 
+static void put_api_stream(struct fields *fields, uint64_t handle, bool failed)
+{
+    const struct call_info *info = fields->info;
+    put_stream(fields, handle, FIELD_API_stream, FIELD_API_context);
+    if (info->role == ROLE_CAPTURE_BEGIN && !failed)
+        cuda_capture_begin(handle, info->per_thread);
+    else if (info->role == ROLE_CAPTURE_END) /* also one that failed is over */
+        cuda_capture_end(handle, info->per_thread);
+}
+
 static void api_fields(struct fields *fields)
 {
     const struct call_info *info = fields->info;
@@ -75,7 +85,7 @@ static void api_fields(struct fields *fields)
         case 'D': put(fields, FIELD_API_destination, value); break;
         case 'S': put(fields, FIELD_API_source, value); break;
         case 'N': put(fields, FIELD_API_bytes, value); break;
-        case 'Q': put_stream(fields, value, FIELD_API_stream, FIELD_API_context); break;
+        case 'Q': put_api_stream(fields, value, failed); break;
         case 'T': new_stream = failed ? 0 : pointee(value); break;
         case 'R': if (!failed) cuda_event_made(pointee(value)); break;
         default: break;
@@ -85,41 +95,44 @@ static void api_fields(struct fields *fields)
     }
 }
 
-static void put_event(struct fields *fields, uint64_t event, bool is_recorded, bool captured)
+/* Record: (event, stream); wait of a stream: (stream, event); wait or query on the host: (event). */
+static void put_event(struct fields *fields, bool failed)
 {
-    put(fields, FIELD_DEVICE_SYNC_event, event);
-    uint64_t number = 0;
-    if (captured)
+    const struct call_info *info = fields->info;
+    uint64_t first = parameter(fields->call, info->fields[0]), number = 0;
+    uint64_t second = info->field_count > 1 ? parameter(fields->call, info->fields[1]) : 0;
+    bool event_first = info->fields[0].letter == 'E';
+    put(fields, FIELD_DEVICE_SYNC_event, event_first ? first : second);
+    if (failed)
+        return;
+    enum cuda_event_state state = info->field_count == 1 ? cuda_event_last(first, &number)
+                                  : event_first          ? cuda_event_record(first, second, info->per_thread, &number)
+                                                         : cuda_event_wait(second, first, info->per_thread, &number);
+    if (state == CUDA_EVENT_CAPTURED)
         put(fields, FIELD_DEVICE_SYNC_captured, 1);
-    else if (is_recorded ? cuda_event_record(event, &number) : cuda_event_last(event, &number))
+    else if (state == CUDA_EVENT_NUMBERED)
         put(fields, FIELD_DEVICE_SYNC_record, number);
 }
 
 static void sync_fields(struct fields *fields)
 {
+    enum { NOT_READY = 600 };
     const struct call_info *info = fields->info;
-    uint64_t stream = 0, event = 0;
     uint32_t context;
-    bool failed = put_result(fields, FIELD_DEVICE_SYNC_result), has_stream = false, has_event = false, event_first = false;
+    put_result(fields, FIELD_DEVICE_SYNC_result);
+    bool failed = fields->present && fields->values[FIELD_DEVICE_SYNC_result] != NOT_READY, has_event = false;
     put(fields, FIELD_DEVICE_SYNC_what, info->word);
     put(fields, FIELD_DEVICE_SYNC_context, fields->call->context_uid);
     for (unsigned i = 0; i < info->field_count; i++) {
         uint64_t value = parameter(fields->call, info->fields[i]);
-        if (info->fields[i].letter == 'Q') {
-            stream = value;
-            has_stream = true;
-        } else if (info->fields[i].letter == 'E') {
-            event = value;
-            has_event = true;
-            event_first = i == 0;
-        } else if (info->fields[i].letter == 'C' && cuda.cupti.context_id((cuda_context)(uintptr_t)value, &context) == CUPTI_OK) {
+        has_event |= info->fields[i].letter == 'E';
+        if (info->fields[i].letter == 'Q')
+            put_stream(fields, value, FIELD_DEVICE_SYNC_stream, FIELD_DEVICE_SYNC_context);
+        else if (info->fields[i].letter == 'C' && cuda.cupti.context_id((cuda_context)(uintptr_t)value, &context) == CUPTI_OK)
             put(fields, FIELD_DEVICE_SYNC_context, context);
-        }
     }
-    if (has_stream)
-        put_stream(fields, stream, FIELD_DEVICE_SYNC_stream, FIELD_DEVICE_SYNC_context);
-    if (has_event) /* record: (event, stream); wait of a stream: (stream, event) */
-        put_event(fields, event, has_stream && event_first && !failed, has_stream && cuda_stream_captures(stream, info->per_thread));
+    if (has_event)
+        put_event(fields, failed);
 }
 
 static void alloc_fields(struct fields *fields)

@@ -110,6 +110,7 @@ static void describe(struct call_info *info, const char *full_name)
     info->kind = contains(name, length, "Launch") && !contains(name, length, "HostFunc") ? SPAN_KIND_LAUNCH : SPAN_KIND_API;
     info->role = contains(name, length, "BeginCapture") ? ROLE_CAPTURE_BEGIN
                  : contains(name, length, "EndCapture") ? ROLE_CAPTURE_END
+                 : contains(name, length, "Managed")    ? ROLE_MANAGED
                  : info->kind == SPAN_KIND_LAUNCH && !contains(name, length, "Graph") ? ROLE_KERNEL
                                                                                       : ROLE_NONE;
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -152,28 +153,16 @@ uint32_t cuda_call_stack(void)
     return open_call.call.thread ? open_call.stack : 0;
 }
 
-static uint32_t captures; /* that are under way in the process */
-
-bool cuda_capturing(void)
-{
-    return __atomic_load_n(&captures, __ATOMIC_ACQUIRE) != 0;
-}
-
 /* Launches while something is being captured become nodes of a graph; what other threads launch then is not counted either. */
 static void count_launch(const struct call_info *info, bool failed)
 {
-    if (info->role == ROLE_NONE || failed)
-        return;
-    if (info->role == ROLE_CAPTURE_BEGIN)
-        __atomic_fetch_add(&captures, 1, __ATOMIC_ACQ_REL);
-    else if (info->role == ROLE_CAPTURE_END)
-        __atomic_fetch_sub(&captures, 1, __ATOMIC_ACQ_REL);
-    else if (!cuda_capturing())
+    if (info->role == ROLE_KERNEL && !failed && !cuda_capturing())
         __atomic_fetch_add(&cuda.launches, 1, __ATOMIC_RELAXED);
 }
 
 static void call_end(const struct call_info *info, const struct cupti_call *call)
 {
+    cuda_stream_defaults(call, info->per_thread);
     uint64_t values[VALUES_OF_A_CALL];
     struct rt_span span;
     uint8_t payload = info->payload ? info->payload : (uint8_t)PAYLOAD_API;
@@ -197,6 +186,16 @@ static void call_end(const struct call_info *info, const struct cupti_call *call
     count_launch(info, call->result && *(const int32_t *)call->result != 0);
 }
 
+static void managed_begin(const struct cupti_call *call)
+{
+    uint32_t device = 0; /* the runtime's first call has no context yet */
+    if (call->context && cuda.cupti.device_id(call->context, &device) != CUPTI_OK)
+        return;
+    cuda_own_calls(true);
+    cuda_managed_start(device);
+    cuda_own_calls(false);
+}
+
 void cuda_on_call(uint32_t domain, uint32_t id, const struct cupti_call *call)
 {
     uint32_t count = domain == CUPTI_DRIVER ? DRIVER_CALLS : RUNTIME_CALLS;
@@ -213,6 +212,8 @@ void cuda_on_call(uint32_t domain, uint32_t id, const struct cupti_call *call)
     if (!entered.thread)
         return;
     *call->data = domain;
+    if (info[id].role == ROLE_MANAGED)
+        managed_begin(call);
     open_call.call = entered;
     open_call.correlation = call->correlation;
     open_call.stack = rt_flags() & WIRE_SESSION_CALL_TREE ? rt_stack(2) : 0;

@@ -11,7 +11,7 @@ struct call_field {
     char letter;    /* calls.def */
     uint8_t offset; /* in the parameters */
 };
-enum call_role { ROLE_NONE, ROLE_KERNEL, ROLE_CAPTURE_BEGIN, ROLE_CAPTURE_END };
+enum call_role { ROLE_NONE, ROLE_KERNEL, ROLE_CAPTURE_BEGIN, ROLE_CAPTURE_END, ROLE_MANAGED };
 struct call_info {
     uint32_t name, word; /* string ids; name 0 = not traced */
     uint8_t kind, payload, role, field_count;

@@ -43,7 +43,6 @@ void cuda_on_call(uint32_t domain, uint32_t id, const struct cupti_call *call);
 void cuda_own_calls(bool begin);
 
 uint32_t cuda_call_stack(void); /* of the call that is open on this thread; 0 = none */
-bool cuda_capturing(void); /* some stream of the process is being captured into a graph */
 
 /* streams.c: what handles mean. */
 enum { CUDA_STREAM_NON_BLOCKING = 1 }; /* a flag of the driver's */
@@ -54,18 +53,32 @@ void cuda_stream_made(cuda_context context, cuda_stream handle);
 void cuda_stream_gone(cuda_stream handle);
 /* per_thread: handle 0 is the thread's own default stream. */
 bool cuda_stream_find(const struct cupti_call *call, uint64_t handle, bool per_thread, struct cuda_stream_id *ret_id);
-bool cuda_stream_captures(uint64_t handle, bool per_thread);
+bool cuda_stream_known(uint64_t handle, struct cuda_stream_id *ret_id); /* outside of a call: one that the program made */
+void cuda_stream_defaults(const struct cupti_call *call, bool per_thread); /* at the end of each call: names the lanes of default streams in time */
+bool cuda_capturing(void); /* some stream of the process is being captured into a graph */
+void cuda_capture_begin(uint64_t handle, bool per_thread);
+void cuda_capture_end(uint64_t handle, bool per_thread);
 void cuda_event_made(uint64_t handle);
-/* Numbers of recordings count from 1 in the process. record: a new one. last: 0 = never recorded. False: not known. */
-bool cuda_event_record(uint64_t handle, uint64_t *ret_number);
-bool cuda_event_last(uint64_t handle, uint64_t *ret_number);
+/* Numbers of recordings count from 1 in the process; 0 = never recorded. record: a new one; last: of whoever waits on the host; wait: of
+ * a stream that waits. */
+enum cuda_event_state { CUDA_EVENT_UNKNOWN, CUDA_EVENT_NUMBERED, CUDA_EVENT_CAPTURED };
+enum cuda_event_state cuda_event_record(uint64_t handle, uint64_t stream, bool per_thread, uint64_t *ret_number);
+enum cuda_event_state cuda_event_last(uint64_t handle, uint64_t *ret_number);
+enum cuda_event_state cuda_event_wait(uint64_t handle, uint64_t stream, bool per_thread, uint64_t *ret_number);
 
 /* activity.c: what ran on the device. */
 bool cuda_activity_start(void);
 void cuda_activity_finish(void);
 
+/* memory.c, overhead.c: False: the record is another's. */
+bool cuda_on_memory_record(const struct cupti_record *record);
+bool cuda_on_overhead_record(const struct cupti_record *record);
+uint32_t cuda_memory_word(unsigned kind);
+void cuda_managed_start(uint32_t device); /* the program takes managed memory */
+
 /* resources.c: devices, modules, streams, nodes of graphs. */
 void cuda_resources_start(void);
+void cuda_device_rename(uint32_t device, const char *name); /* as the program calls it */
 void cuda_on_resource(uint32_t id, const struct cupti_resource *resource);
 
 /* graphs.c: which call made a node. */
@@ -84,6 +97,9 @@ void cuda_lane_null_stream(uint32_t context, uint32_t stream); /* which stream o
 /* What a lane's name says of its stream; known before the first command on it. */
 enum cuda_lane_trait { CUDA_LANE_NON_BLOCKING = 1, CUDA_LANE_PER_THREAD = 2 };
 void cuda_lane_trait(uint32_t context, uint32_t stream, enum cuda_lane_trait trait);
+/* Lanes that are no streams; announced when they are first used. device: UINT32_MAX = of the host. */
+enum cuda_own_lane { CUDA_OWN_JIT = 1, CUDA_OWN_OVERHEAD = 2, CUDA_OWN_MANAGED = 3 };
+uint64_t cuda_own_lane(enum cuda_own_lane lane, uint32_t device);
 /* The program's own name for it (NVTX). */
 void cuda_lane_name(uint32_t context, uint32_t stream, const char *name);
 static inline uint64_t cuda_lane(uint32_t context, uint32_t stream)

@@ -36,8 +36,13 @@ enum cupti_activity_kind {
     CUPTI_KERNEL_SERIAL = 3,
     CUPTI_CONTEXT = 9,
     CUPTI_KERNEL = 10,
+    CUPTI_OVERHEAD = 17,
     CUPTI_MEMCPY_PEER = 22,
+    CUPTI_MANAGED = 25,
+    CUPTI_MEMORY = 49,
+    CUPTI_MEMORY_POOL = 50,
     CUPTI_GRAPH_TRACE = 51,
+    CUPTI_JIT = 52,
 };
 
 struct cupti_call {
@@ -141,6 +146,49 @@ struct cupti_graph_trace {
     uint32_t kind, correlation;
     uint64_t start, end;
     uint32_t device, graph, context, stream;
+};
+
+struct cupti_overhead {
+    uint32_t kind, what, object_kind, object[3];
+    uint64_t start, end;
+};
+
+struct cupti_memory {
+    uint32_t kind, operation, memory_kind, correlation;
+    uint64_t address, bytes, time, code;
+    uint32_t process, device, context, stream;
+    const char *name;
+    uint32_t is_async, padding;
+    uint32_t pool_type, padding2;
+    uint64_t pool, pool_threshold, pool_bytes, pool_used;
+};
+enum { CUPTI_MEMORY_MADE = 1, CUPTI_MEMORY_FREED = 2, CUPTI_POOL_LOCAL = 1 };
+
+struct cupti_memory_pool {
+    uint32_t kind, operation, type, correlation, process, device;
+    size_t kept;
+    uint64_t pool, bytes, threshold, time, used;
+};
+
+/* Managed memory: migrations, faults. */
+struct cupti_managed {
+    uint32_t kind, what;
+    uint64_t value, start, end, address;
+    uint32_t source, destination, stream, process, flags, padding;
+};
+enum { CUPTI_MANAGED_TO_DEVICE = 1, CUPTI_MANAGED_TO_HOST = 2, CUPTI_MANAGED_CPU_FAULT = 3, CUPTI_MANAGED_GPU_FAULT = 4,
+       CUPTI_MANAGED_THRASHING = 5, CUPTI_MANAGED_THROTTLING = 6, CUPTI_MANAGED_REMOTE_MAP = 7, CUPTI_MANAGED_DEVICE_TO_DEVICE = 8 };
+enum { CUPTI_MANAGED_ONE_DEVICE = 1 };
+struct cupti_managed_setting {
+    uint32_t scope, what, device, enable;
+};
+
+struct cupti_jit {
+    uint32_t kind, entry, operation, device;
+    uint64_t start, end;
+    uint32_t correlation, padding;
+    uint64_t unit, cache_bytes;
+    const char *cache_path;
 };
 
 struct cupti_context {

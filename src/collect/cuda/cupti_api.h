@@ -39,7 +39,8 @@ typedef void (*cupti_buffer_completed)(cuda_context context, uint32_t stream, ui
 
 /* Each may be missing in an older CUPTI: NULL then. */
 #define CUPTI_OPTIONAL_FUNCTIONS(CUPTI)                                                                                \
-    CUPTI(node_id, "cuptiGetGraphNodeId", (cuda_graph_node, uint64_t *))
+    CUPTI(node_id, "cuptiGetGraphNodeId", (cuda_graph_node, uint64_t *))                                               \
+    CUPTI(managed_set_up, "cuptiActivityConfigureUnifiedMemoryCounter", (struct cupti_managed_setting *, uint32_t))
 
 struct cupti_api {
     bool samples;     /* the functions of PC sampling are there */

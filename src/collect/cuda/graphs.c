@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Nodes of graphs, with --call-tree: the stack of the call that made a node, during a capture or by hand, goes with its clones, and
- * from there to what they run. Node numbers are not used again; where a place's neighbourhood is full, the oldest give way.
+ * from there to what they run. Node numbers are not used again; where a place's neighbourhood is full, the oldest give way. Numbers
+ * have the graph's in the upper half. CUDA unfolds child graphs into nodes that it tells nobody of: they get the stack of the call
+ * that made their graph, which is kept under the graph's last number.
  */
 #include "cuda.h"
 
@@ -41,12 +43,18 @@ static void node_set(uint64_t id, uint32_t stack)
     __atomic_store_n(&oldest->id, id + 1, __ATOMIC_RELEASE);
 }
 
-uint32_t cuda_node_stack(uint64_t id)
+static uint32_t node_get(uint64_t id)
 {
     for (unsigned i = 0; nodes && i < NODE_TRIES; i++)
         if (__atomic_load_n(&node_at(id, i)->id, __ATOMIC_ACQUIRE) == id + 1)
             return node_at(id, i)->stack;
     return 0;
+}
+
+uint32_t cuda_node_stack(uint64_t id)
+{
+    uint32_t stack = node_get(id);
+    return stack ? stack : node_get(id | UINT32_MAX);
 }
 
 void cuda_on_node(uint32_t id, const struct cupti_graph *graph)
@@ -56,11 +64,13 @@ void cuda_on_node(uint32_t id, const struct cupti_graph *graph)
         return;
     uint32_t stack = 0;
     if (id == CUPTI_NODE_CREATED)
-        stack = cuda_call_stack();
+        stack = cuda_call_stack(); /* a clone is told of as created first, then as cloned */
     else if (graph->original_node && cuda.cupti.node_id(graph->original_node, &original) == CUPTI_OK)
         stack = cuda_node_stack(original);
     if (stack)
         node_set(node, stack);
+    if (stack && id == CUPTI_NODE_CREATED && (node & UINT32_MAX) == 0)
+        node_set(node | UINT32_MAX, stack);
 }
 
 void cuda_graphs_start(void)

@@ -141,3 +141,26 @@ void cuda_lane_name(uint32_t context, uint32_t stream, const char *name)
     if (was_announced(lane))
         write_queue(-1, context, stream, text);
 }
+
+uint64_t cuda_own_lane(enum cuda_own_lane lane, uint32_t device)
+{
+    static const char *const names[] = {[CUDA_OWN_JIT] = "code made at run time", [CUDA_OWN_OVERHEAD] = "CUDA overhead", [CUDA_OWN_MANAGED] = "managed memory"};
+    uint64_t queue = cuda_lane(UINT32_MAX - (uint32_t)lane, device + 1); /* numbers that no context has */
+    if (!is_new(queue))
+        return queue;
+    char text[64], *end = put_text(text, names[lane]);
+    if (device != UINT32_MAX)
+        end = put_number(put_text(end, ", device "), device);
+    else if (lane == CUDA_OWN_MANAGED)
+        end = put_text(end, ", host");
+    const struct wire_queue record = {
+        .header = {WIRE_QUEUE, sizeof record / 8, rt_string(text, (size_t)(end - text))},
+        .time = rt_now(),
+        .queue = queue,
+        .device = (int32_t)device,
+        .stream = -1,
+        .layer = CUDA_LAYER,
+    };
+    rt_append(&record.header);
+    return queue;
+}

@@ -4,7 +4,8 @@
  * 2) loads us by NVTX_INJECTION64_PATH and lets us fill its tables of functions; no CUDA is needed for that. Handles that we
  * give out are numbers of texts. Push and pop nest by thread and domain; ranges by start and end don't and get a lane.
  */
-#include "../collector.h"
+#include "nvtx.h"
+
 #include "../lane_record.h"
 #include "../runtime/sys.h"
 
@@ -19,22 +20,17 @@
 #define NVTX_LAYER WIRE_LAYER_USER
 #define EXPORT __attribute__((visibility("default")))
 
-enum { MODULE_CORE = 1, MODULE_CORE2 = 5, TABLE_CALLBACKS = 1, MESSAGE_ASCII = 1, MESSAGE_UNICODE = 2, MESSAGE_REGISTERED = 3 };
+enum { TABLE_CALLBACKS = 1, MESSAGE_ASCII = 1, MESSAGE_UNICODE = 2, MESSAGE_REGISTERED = 3 };
 enum {
     CORE_MARK_EX = 1, CORE_MARK_A, CORE_MARK_W, CORE_START_EX, CORE_START_A, CORE_START_W, CORE_END, CORE_PUSH_EX, CORE_PUSH_A,
-    CORE_PUSH_W, CORE_POP, CORE_CATEGORY_A, CORE_CATEGORY_W, CORE_THREAD_A, CORE_THREAD_W,
+    CORE_PUSH_W, CORE_POP, CORE_CATEGORY_A, CORE_CATEGORY_W,
 };
 enum {
-    CORE2_MARK_EX = 1, CORE2_START_EX, CORE2_END, CORE2_PUSH_EX, CORE2_POP, CORE2_RESOURCE_CREATE, CORE2_RESOURCE_DESTROY,
-    CORE2_CATEGORY_A, CORE2_CATEGORY_W, CORE2_STRING_A, CORE2_STRING_W, CORE2_DOMAIN_A, CORE2_DOMAIN_W, CORE2_DOMAIN_DESTROY,
+    CORE2_MARK_EX = 1, CORE2_START_EX, CORE2_END, CORE2_PUSH_EX, CORE2_POP,
+    CORE2_CATEGORY_A = 8, CORE2_CATEGORY_W, CORE2_STRING_A, CORE2_STRING_W, CORE2_DOMAIN_A, CORE2_DOMAIN_W, CORE2_DOMAIN_DESTROY,
     CORE2_INITIALIZE,
 };
 
-typedef void (*table_function)(void);
-struct callbacks {
-    size_t size;
-    int (*get_table)(int module, table_function ***ret_table, unsigned *ret_size);
-};
 typedef const void *(*get_export_table)(uint32_t id);
 
 /* nvtxEventAttributes_t, versions 1 to 3. */
@@ -97,39 +93,6 @@ static struct {
     uint64_t key;
     uint32_t name;
 } categories[CATEGORIES];
-
-enum { TEXT_BYTES = 512 };
-
-static uint32_t text_id(const char *text)
-{
-    return text ? rt_string(text, strnlen(text, 4096)) : 0;
-}
-
-/* wchar_t is 32 bits here. What is too long is cut. */
-static uint32_t wide_id(const wchar_t *text)
-{
-    char out[TEXT_BYTES];
-    size_t length = 0;
-    for (; text && *text && length + 4 < sizeof out; text++) {
-        uint32_t point = (uint32_t)*text;
-        if (point < 0x80) {
-            out[length++] = (char)point;
-        } else if (point < 0x800) {
-            out[length++] = (char)(0xc0 | point >> 6);
-            out[length++] = (char)(0x80 | (point & 0x3f));
-        } else if (point < 0x10000) {
-            out[length++] = (char)(0xe0 | point >> 12);
-            out[length++] = (char)(0x80 | (point >> 6 & 0x3f));
-            out[length++] = (char)(0x80 | (point & 0x3f));
-        } else {
-            out[length++] = (char)(0xf0 | (point >> 18 & 7));
-            out[length++] = (char)(0x80 | (point >> 12 & 0x3f));
-            out[length++] = (char)(0x80 | (point >> 6 & 0x3f));
-            out[length++] = (char)(0x80 | (point & 0x3f));
-        }
-    }
-    return text ? rt_string(out, length) : 0;
-}
 
 /* A handle is the number of a text. NULL, the default domain, is 0. */
 static void *handle_of(uint32_t id)
@@ -203,9 +166,9 @@ static struct event event_of(const void *domain, const struct attributes *attrib
     if (!attributes)
         return event;
     if (attributes->message_type == MESSAGE_ASCII)
-        event.name = text_id(attributes->message.ascii);
+        event.name = nvtx_text(attributes->message.ascii);
     else if (attributes->message_type == MESSAGE_UNICODE)
-        event.name = wide_id(attributes->message.unicode);
+        event.name = nvtx_wide_text(attributes->message.unicode);
     else if (attributes->message_type == MESSAGE_REGISTERED)
         event.name = id_of(attributes->message.registered);
     uint32_t *category = attributes->category ? category_slot(event.domain, attributes->category) : 0;
@@ -220,12 +183,12 @@ static struct event event_of(const void *domain, const struct attributes *attrib
 
 static uint32_t category_of(const struct event *event)
 {
-    return event->domain ? event->domain : text_id("nvtx");
+    return event->domain ? event->domain : nvtx_text("nvtx");
 }
 
 static uint32_t name_of(const struct event *event)
 {
-    return event->name ? event->name : text_id("(no message)");
+    return event->name ? event->name : nvtx_text("(no message)");
 }
 
 static void mark(struct event event)
@@ -371,22 +334,13 @@ static void range_end(uint64_t id)
     }
 }
 
-static void thread_name(uint32_t tid, const char *name)
-{
-    struct wire_thread_name record = {.header = {WIRE_THREAD_NAME, sizeof record / 8, tid}, .time = rt_now()};
-    size_t length = name ? strnlen(name, sizeof record.name - 1) : 0;
-    memcpy(record.name, name ? name : "", length);
-    if (length && tid == (uint32_t)sys_tid())
-        rt_append(&record.header);
-}
-
 static struct event plain(const char *message)
 {
-    return (struct event){.name = text_id(message)};
+    return (struct event){.name = nvtx_text(message)};
 }
 static struct event plain_wide(const wchar_t *message)
 {
-    return (struct event){.name = wide_id(message)};
+    return (struct event){.name = nvtx_wide_text(message)};
 }
 
 /* The program's functions, in the order of NVTX's tables. */
@@ -401,32 +355,25 @@ static int core_push_ex(const struct attributes *event) { return push(event_of(0
 static int core_push_a(const char *message) { return push(plain(message)); }
 static int core_push_w(const wchar_t *message) { return push(plain_wide(message)); }
 static int core_pop(void) { return pop(0); }
-static void core_category_a(uint32_t category, const char *name) { category_name(0, category, text_id(name)); }
-static void core_category_w(uint32_t category, const wchar_t *name) { category_name(0, category, wide_id(name)); }
-static void core_thread_a(uint32_t tid, const char *name) { thread_name(tid, name); }
+static void core_category_a(uint32_t category, const char *name) { category_name(0, category, nvtx_text(name)); }
+static void core_category_w(uint32_t category, const wchar_t *name) { category_name(0, category, nvtx_wide_text(name)); }
 static void core2_mark_ex(void *domain, const struct attributes *event) { mark(event_of(domain, event)); }
 static uint64_t core2_start_ex(void *domain, const struct attributes *event) { return range_start(event_of(domain, event)); }
 static void core2_end(void *domain, uint64_t id) { (void)domain; range_end(id); }
 static int core2_push_ex(void *domain, const struct attributes *event) { return push(event_of(domain, event)); }
 static int core2_pop(void *domain) { return pop(id_of(domain)); }
-static void core2_category_a(void *domain, uint32_t category, const char *name) { category_name(id_of(domain), category, text_id(name)); }
-static void core2_category_w(void *domain, uint32_t category, const wchar_t *name) { category_name(id_of(domain), category, wide_id(name)); }
-static void *core2_string_a(void *domain, const char *text) { (void)domain; return handle_of(text_id(text)); }
-static void *core2_string_w(void *domain, const wchar_t *text) { (void)domain; return handle_of(wide_id(text)); }
-static void *core2_domain_a(const char *name) { return handle_of(text_id(name)); }
-static void *core2_domain_w(const wchar_t *name) { return handle_of(wide_id(name)); }
+static void core2_category_a(void *domain, uint32_t category, const char *name) { category_name(id_of(domain), category, nvtx_text(name)); }
+static void core2_category_w(void *domain, uint32_t category, const wchar_t *name) { category_name(id_of(domain), category, nvtx_wide_text(name)); }
+static void *core2_string_a(void *domain, const char *text) { (void)domain; return handle_of(nvtx_text(text)); }
+static void *core2_string_w(void *domain, const wchar_t *text) { (void)domain; return handle_of(nvtx_wide_text(text)); }
+static void *core2_domain_a(const char *name) { return handle_of(nvtx_text(name)); }
+static void *core2_domain_w(const wchar_t *name) { return handle_of(nvtx_wide_text(name)); }
 
-struct filling {
-    unsigned id;
-    table_function function;
-};
-#define FILL(id, function) {id, (table_function)(function)}
 static const struct filling core[] = {
     FILL(CORE_MARK_EX, core_mark_ex), FILL(CORE_MARK_A, core_mark_a), FILL(CORE_MARK_W, core_mark_w),
     FILL(CORE_START_EX, core_start_ex), FILL(CORE_START_A, core_start_a), FILL(CORE_START_W, core_start_w),
     FILL(CORE_END, core_end), FILL(CORE_PUSH_EX, core_push_ex), FILL(CORE_PUSH_A, core_push_a), FILL(CORE_PUSH_W, core_push_w),
     FILL(CORE_POP, core_pop), FILL(CORE_CATEGORY_A, core_category_a), FILL(CORE_CATEGORY_W, core_category_w),
-    FILL(CORE_THREAD_A, core_thread_a),
 };
 static const struct filling core2[] = {
     FILL(CORE2_MARK_EX, core2_mark_ex), FILL(CORE2_START_EX, core2_start_ex), FILL(CORE2_END, core2_end),
@@ -435,21 +382,10 @@ static const struct filling core2[] = {
     FILL(CORE2_DOMAIN_A, core2_domain_a), FILL(CORE2_DOMAIN_W, core2_domain_w),
 };
 
-static void fill(const struct callbacks *callbacks, int module, const struct filling *fillings, size_t count)
-{
-    table_function **table = 0;
-    unsigned size = 0;
-    if (!callbacks->get_table(module, &table, &size) || !table)
-        return;
-    for (size_t i = 0; i < count; i++)
-        if (fillings[i].id < size && table[fillings[i].id])
-            *table[fillings[i].id] = fillings[i].function;
-}
-
 static void announce_lane(void)
 {
     const struct wire_queue record = {
-        .header = {WIRE_QUEUE, sizeof record / 8, text_id("NVTX ranges")},
+        .header = {WIRE_QUEUE, sizeof record / 8, nvtx_text("NVTX ranges")},
         .time = rt_now(),
         .queue = 1,
         .device = -1,
@@ -476,8 +412,9 @@ int InitializeInjectionNvtx2(get_export_table get)
         started = sys_is_error((long)map) ? 0 : map;
         announce_lane();
     }
-    fill(callbacks, MODULE_CORE, core, sizeof core / sizeof core[0]);
-    fill(callbacks, MODULE_CORE2, core2, sizeof core2 / sizeof core2[0]);
+    nvtx_fill(callbacks, NVTX_CORE, core, sizeof core / sizeof core[0]);
+    nvtx_fill(callbacks, NVTX_CORE2, core2, sizeof core2 / sizeof core2[0]);
+    nvtx_names_fill(callbacks);
     return 1;
 }
 

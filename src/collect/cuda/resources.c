@@ -8,11 +8,20 @@
 
 static uint64_t devices_named; /* bit by number */
 
+static void write_device(uint32_t device, const char *name)
+{
+    const struct wire_device record = {
+        .header = {WIRE_DEVICE, sizeof record / 8, rt_string(name, strlen(name))},
+        .time = rt_now(),
+        .device = (int32_t)device,
+        .layer = CUDA_LAYER,
+    };
+    rt_append(&record.header);
+}
+
 static void name_device(uint32_t device)
 {
-    if (device >= 64)
-        return;
-    if (__atomic_fetch_or(&devices_named, 1ull << device, __ATOMIC_ACQ_REL) >> device & 1)
+    if (device >= 64 || __atomic_fetch_or(&devices_named, 1ull << device, __ATOMIC_ACQ_REL) >> device & 1)
         return;
     int (*get_name)(char *, int, int) = 0;
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -24,13 +33,14 @@ static void name_device(uint32_t device)
         get_name(name, (int)sizeof name, (int)device);
     cuda_own_calls(false);
     name[sizeof name - 1] = 0;
-    const struct wire_device record = {
-        .header = {WIRE_DEVICE, sizeof record / 8, rt_string(name, strlen(name))},
-        .time = rt_now(),
-        .device = (int32_t)device,
-        .layer = CUDA_LAYER,
-    };
-    rt_append(&record.header);
+    write_device(device, name);
+}
+
+void cuda_device_rename(uint32_t device, const char *name)
+{
+    if (device < 64)
+        __atomic_fetch_or(&devices_named, 1ull << device, __ATOMIC_ACQ_REL);
+    write_device(device, name);
 }
 
 static void keep_module(const struct cupti_module *module)

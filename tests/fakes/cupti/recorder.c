@@ -210,3 +210,7 @@ cupti_result cuptiGetStreamIdEx(cuda_context context, cuda_stream stream, uint8_
 cupti_result cuptiGetContextId(cuda_context context, uint32_t *id) { return real.context_id(context, id); }
 cupti_result cuptiGetGraphNodeId(cuda_graph_node node, uint64_t *id) { return real.node_id(node, id); }
 cupti_result cuptiGetDeviceId(cuda_context context, uint32_t *id) { return real.device_id(context, id); }
+cupti_result cuptiActivityConfigureUnifiedMemoryCounter(struct cupti_managed_setting *settings, uint32_t count)
+{
+    return real.managed_set_up(settings, count);
+}

@@ -102,7 +102,12 @@ static void leave(struct sim *sim, struct collective *collective, size_t index)
         pick_offer(sim, &pick, collective->members[second].entered, member->cost_ns, second == index ? RULE_LANE : RULE_COLLECTIVE);
     uint16_t name = (uint16_t)(NAME_BARRIER + collective->kind);
     actor->now = node_add(sim, actor->lane, &pick, name);
-    actor->mpi_ns += actor->now.ns - member->entered.ns;
+    if (collective->kind == COLLECTIVE_INIT)
+        actor->init_end_ns = actor->now.ns;
+    else if (collective->kind == COLLECTIVE_FINALIZE)
+        actor->finalize_begin_ns = member->entered.ns;
+    else
+        actor->mpi_ns += actor->now.ns - member->entered.ns;
     if (latest != index)
         wait_note(sim, pattern_of(collective), actor->lane, &pick.cause, pick.cause.ns - member->entered.ns, actor->now.ns - member->entered.ns);
     member->exit_ns = actor->now.ns;

@@ -140,8 +140,8 @@ struct actor {
     uint32_t region;
     uint64_t correlation;
     int64_t useful_ns;      /* outside the runtimes */
-    int64_t outside_mpi_ns; /* until now */
-    int64_t mpi_ns;
+    int64_t mpi_ns;         /* between MPI_Init and MPI_Finalize */
+    int64_t init_end_ns, finalize_begin_ns;
     uint32_t children_open;
     struct moment last_child;
     uint32_t running;       /* the task that it executes, NOWHERE */

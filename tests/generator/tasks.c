@@ -74,7 +74,7 @@ void task_make(struct sim *sim, struct actor *actor, const struct op *op)
 {
     uint32_t number = (uint32_t)op->a;
     struct task *task = &sim->tasks[number];
-    actor_advance(sim, actor, draw(sim, actor, sim->costs.create_ns), actor_name(actor));
+    actor_work(sim, actor, draw(sim, actor, sim->costs.create_ns), actor_name(actor)); /* what is recorded is a moment behind it */
     task->made = actor->now;
     task->creator = actor_number(sim, actor);
     task->region = actor->region;

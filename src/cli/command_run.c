@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `run`: profile a program from its start to its end. */
 #include "commands.h"
+#include "open_ui.h"
 #include "recording.h"
 #include "run_output.h"
 
@@ -32,10 +33,7 @@ static const struct option_spec options[] = {
      .hint = HINT_BACKENDS,
      .help = "what to trace: names separated by commas, or auto: all that can apply [auto]"},
     OPTION_OUTPUT,
-    {.long_name = "ui",
-     .kind = OPTION_NEGATABLE,
-     .offset = offsetof(struct run_values, ui),
-     .help = "open the terminal UI afterwards; this version has none and prints the summary [off]"},
+    OPTION_UI(struct run_values, "open the terminal UI afterwards"),
     OPTION_SUMMARY,
     OPTION_TOP,
     OPTION_FORMAT,
@@ -204,8 +202,6 @@ static int run(const void *values, const struct invocation *invocation, struct e
         code = run_output_prepare(recording->output, base_name(invocation->target[0]), record.launcher, &file, err);
     if (code < 0)
         return code;
-    if (run_values->ui == 1)
-        log_info(invocation->log, "this version has no terminal UI: the summary is printed instead");
     record.backends = run_values->backends;
     record.call_tree = run_values->call_tree;
     fill_gpu_options(run_values, invocation, &record);
@@ -222,6 +218,7 @@ static int run(const void *values, const struct invocation *invocation, struct e
     struct finish_options finish = {.session_directory = result.session_directory,
                                     .file = &file,
                                     .summary = recording->summary == 1 && (!launched || launcher.rank == 0),
+                                    .ui = ui_wanted(launched && run_values->ui < 0 ? 0 : run_values->ui, invocation->log),
                                     .top = recording->top};
     code = recording_finish(&finish, invocation, err);
     return code < 0 ? code : exit_status(result.wait_status);
@@ -244,7 +241,7 @@ static void details(struct text *out)
 
 const struct command command_run = {
     .name = "run",
-    .summary = "profile a program, write the trace, print the summary",
+    .summary = "profile a program, write the trace, print the summary, open the terminal UI",
     .usage = "[options] -- COMMAND [ARGUMENTS]",
     .description =
         "Runs COMMAND with its arguments, samples it and everything that it starts, and traces what they do in OpenMP, MPI, "

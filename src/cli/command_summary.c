@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `summary`, and `view`, which shows the same. */
+/* `summary`. */
 #include "commands.h"
 #include "print_summary.h"
 
@@ -80,26 +80,6 @@ const struct command command_summary = {
                 "hprofiler summary app.hpt --where 'thread=worker*'\n    some threads only\n"
                 "hprofiler summary app.hpt --format json | jq -r '.functions[0].name'\n    the hottest function, for a "
                 "program\n",
-    .details = details,
-    .options = options,
-    .values_size = sizeof(struct summary_values),
-    .preset = preset,
-    .minimum_operands = 1,
-    .maximum_operands = 1,
-    .operand_names = operands,
-    .operand_hint = HINT_TRACE,
-    .check = check,
-    .run = run,
-};
-
-const struct command command_view = {
-    .name = "view",
-    .summary = "open a saved trace (prints its summary)",
-    .usage = "TRACE [options]",
-    .description = "Opens a saved trace, whatever format it has. This version has no terminal UI: view prints the "
-                   "summary, as `hprofiler "
-                   "summary` does.",
-    .examples = "hprofiler view app.hprofiler.json\n    what is in it\n",
     .details = details,
     .options = options,
     .values_size = sizeof(struct summary_values),

@@ -2,6 +2,8 @@
 /* From a session to a trace and its summary; the options of recording. */
 #include "recording.h"
 
+#include "open_ui.h"
+
 #include "base/file.h"
 #include "print_summary.h"
 #include "record/session_objects.h"
@@ -278,8 +280,7 @@ int recording_finish(const struct finish_options *options, const struct invocati
     }
     leave(options, file.path, &note, invocation);
     text_finish(&note);
-    if (!options->summary)
-        return 0;
     struct summary_options print = {.top = options->top};
-    return print_summary(trace, &print, invocation, err);
+    result = options->summary ? print_summary(trace, &print, invocation, err) : 0;
+    return result == 0 && options->ui ? ui_open(trace, file.path, err) : result;
 }

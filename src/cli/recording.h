@@ -92,10 +92,11 @@ struct finish_options {
     const char *session_directory;
     const struct output_file *file; /* NULL = named after the traced program (recover) */
     bool keep_session, summary;
+    bool ui; /* open the terminal UI in the end */
     bool recovering; /* by `recover`: a session that makes no trace was not ours to keep */
     uint64_t top;
 };
-/* Makes the trace of a session, writes it, removes the session, prints the summary. When it fails, the session is kept
+/* Makes the trace of a session, writes it, removes the session, prints the summary, opens the UI. When it fails, the session is kept
  * and the error says how to go on. */
 int recording_finish(const struct finish_options *options, const struct invocation *invocation, struct error *err);
 

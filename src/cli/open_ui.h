@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether the terminal UI can be opened, and opening it: the one place that knows whether this build has it. */
+#ifndef HP_CLI_OPEN_UI_H
+#define HP_CLI_OPEN_UI_H
+
+#include "command.h"
+
+struct trace;
+
+#define OPTION_UI(values, what)                                                                                        \
+    {                                                                                                                  \
+        .long_name = "ui", .kind = OPTION_NEGATABLE, .offset = offsetof(values, ui),                                   \
+        .help = what " [on when input and output are a terminal]"                                                      \
+    }
+
+/* asked: 1 --ui, 0 --no-ui, -1 neither: where it fits. When it was asked for and can't be, says why. */
+bool ui_wanted(int asked, const struct log *log);
+int ui_open(struct trace *trace, const char *path, struct error *err);
+/* The keys, for help and man page. */
+void ui_describe(struct text *out);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/* The UI: tab bar, status line, and what keys do everywhere. */
+#include "app.h"
+
+#include "view/units.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct tab *const tabs[TAB_COUNT] = {
+    [TAB_SYSTEM] = &tab_system,       [TAB_PROFILE] = &tab_profile, [TAB_TIMELINE] = &tab_timeline, [TAB_HOTSPOTS] = &tab_hotspots,
+    [TAB_CALL_TREE] = &tab_call_tree, [TAB_FLAME] = &tab_flame,
+};
+
+int app_init(struct app *app, struct trace *trace, const char *path)
+{
+    *app = (struct app){.trace = trace, .path = path, .current = TAB_TIMELINE};
+    trace_time_range(trace, &app->first_ns, &app->last_ns);
+    if (app->last_ns <= app->first_ns)
+        app->last_ns = app->first_ns + 1;
+    app->begin_ns = app->first_ns;
+    app->end_ns = app->last_ns;
+    for (int i = 0; i < TAB_COUNT; i++)
+        app->tabs[i].tab = tabs[i];
+    return 0;
+}
+
+void app_finish(struct app *app)
+{
+    for (int i = 0; i < TAB_COUNT; i++)
+        if (app->tabs[i].state)
+            app->tabs[i].tab->destroy(app->tabs[i].state);
+    if (app->searching)
+        regfree(&app->pattern);
+    trace_filter_destroy(app->filter);
+    canvas_finish(&app->canvas);
+}
+
+/* --- what tabs ask for ----------------------------------------------------------------------------------------------- */
+
+static void tell_tabs(struct app *app, unsigned changes)
+{
+    for (int i = 0; i < TAB_COUNT; i++)
+        app->tabs[i].pending |= changes;
+}
+
+bool app_window_is_all(const struct app *app)
+{
+    return app->begin_ns <= app->first_ns && app->end_ns >= app->last_ns;
+}
+
+void app_set_window(struct app *app, int64_t begin_ns, int64_t end_ns)
+{
+    if (end_ns - begin_ns < 10)
+        end_ns = begin_ns + 10;
+    if (begin_ns == app->begin_ns && end_ns == app->end_ns)
+        return;
+    app->begin_ns = begin_ns;
+    app->end_ns = end_ns;
+    tell_tabs(app, CHANGED_WINDOW);
+}
+
+void app_say(struct app *app, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(app->message, sizeof app->message, format, arguments);
+    va_end(arguments);
+}
+
+const regex_t *app_pattern(const struct app *app)
+{
+    return app->searching ? &app->pattern : NULL;
+}
+
+void *app_tab_state(struct app *app, enum tab_number number)
+{
+    struct tab_slot *slot = &app->tabs[number];
+    struct error err = ERROR_INIT;
+    if (!slot->state) {
+        slot->problem[0] = '\0';
+        if (slot->tab->create(app, &slot->state, &err) < 0) {
+            snprintf(slot->problem, sizeof slot->problem, "%.250s", err.text);
+            slot->state = NULL;
+            return NULL;
+        }
+        slot->pending = CHANGED_WINDOW | CHANGED_FILTER | CHANGED_SEARCH;
+    }
+    unsigned changes = slot->pending;
+    slot->pending = 0;
+    if (changes && slot->tab->changed)
+        slot->tab->changed(app, slot->state, changes);
+    return slot->state;
+}
+
+void app_open_tab(struct app *app, enum tab_number number)
+{
+    app->current = number;
+}
+
+void app_set_search(struct app *app, const char *text)
+{
+    regex_t pattern;
+    if (*text && regcomp(&pattern, text, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0) {
+        app_say(app, "'%s' is no regular expression", text);
+        return;
+    }
+    if (app->searching)
+        regfree(&app->pattern);
+    app->searching = *text != '\0';
+    if (app->searching)
+        app->pattern = pattern;
+    snprintf(app->search_text, sizeof app->search_text, "%s", text);
+    tell_tabs(app, CHANGED_SEARCH);
+}
+
+void app_set_filter(struct app *app, const char *text)
+{
+    struct error err = ERROR_INIT;
+    struct trace_filter *filter = NULL, *before = app->filter;
+    if (*text && trace_filter_compile(text, &filter, &err) < 0) {
+        app_say(app, "%s", err.text);
+        return;
+    }
+    app->filter = filter;
+    snprintf(app->filter_text, sizeof app->filter_text, "%s", text);
+    tell_tabs(app, CHANGED_FILTER);
+    for (int i = 0; i < TAB_COUNT; i++) /* nobody may keep the old one */
+        if (app->tabs[i].state)
+            app_tab_state(app, (enum tab_number)i);
+    trace_filter_destroy(before);
+}
+
+/* --- drawing --------------------------------------------------------------------------------------------------------- */
+
+static int tab_width(const struct app *app, int number, bool names)
+{
+    return 4 + (names ? (int)strlen(app->tabs[number].tab->title) : number == (int)app->current ? (int)strlen(app->tabs[number].tab->title) : 0);
+}
+
+static bool tabs_fit(const struct app *app)
+{
+    int width = 0;
+    for (int i = 0; i < TAB_COUNT; i++)
+        width += tab_width(app, i, true);
+    return width <= app->canvas.columns;
+}
+
+static void draw_tab_bar(struct app *app)
+{
+    struct canvas *canvas = &app->canvas;
+    bool names = tabs_fit(app);
+    int x = 0;
+    canvas_fill(canvas, (struct area){0, 0, 1, canvas->columns}, (struct look){COLOUR_DEFAULT, COLOUR_BAND, 0});
+    for (int i = 0; i < TAB_COUNT; i++) {
+        bool current = i == (int)app->current;
+        struct look number = {COLOUR_DIM, current ? COLOUR_DEFAULT : COLOUR_BAND, 0};
+        struct look title = {current ? COLOUR_ACCENT : COLOUR_DEFAULT, number.fill, current ? CELL_BOLD : 0};
+        canvas_fill(canvas, (struct area){0, x, 1, tab_width(app, i, names)}, number);
+        canvas_textf(canvas, 0, x + 1, 1, number, "%d", i + 1);
+        if (names || current)
+            canvas_text(canvas, 0, x + 3, canvas->columns - x - 3, title, app->tabs[i].tab->title);
+        x += tab_width(app, i, names);
+    }
+    const char *slash = strrchr(app->path, '/'), *name = slash && slash[1] ? slash + 1 : app->path;
+    int room = canvas->columns - x - 2;
+    if (room >= 12)
+        canvas_text_right(canvas, 0, canvas->columns - 1, room, (struct look){COLOUR_DIM, COLOUR_BAND, 0}, name);
+}
+
+static void window_text(const struct app *app, char *text, size_t size)
+{
+    char begin[32], length[32];
+    if (app_window_is_all(app))
+        snprintf(text, size, "%s", format_duration(length, sizeof length, app->end_ns - app->begin_ns));
+    else
+        snprintf(text, size, "%s from %s", format_duration(length, sizeof length, app->end_ns - app->begin_ns),
+                 format_duration(begin, sizeof begin, app->begin_ns));
+}
+
+static uint64_t lost_events(const struct app *app)
+{
+    uint32_t count;
+    uint64_t lost = 0;
+    const struct ledger_entry *ledger = trace_ledger(app->trace, &count);
+    for (uint32_t i = 0; i < count; i++)
+        lost += ledger[i].lost;
+    return lost;
+}
+
+/* Right to left: window, filter, search, losses. Returns where they begin. */
+static int draw_state(struct app *app, int y)
+{
+    struct canvas *canvas = &app->canvas;
+    char text[320], number[32];
+    int right = canvas->columns - 1;
+    struct look plain = {COLOUR_DIM, COLOUR_BAND, 0}, set = {COLOUR_ACCENT, COLOUR_BAND, 0}, bad = {COLOUR_WARN, COLOUR_BAND, 0};
+    window_text(app, text, sizeof text);
+    canvas_text_right(canvas, y, right, 40, app_window_is_all(app) ? plain : set, text);
+    right -= (int)strlen(text) + 2;
+    if (app->filter) {
+        int length = snprintf(text, sizeof text, "filter %s", app->filter_text);
+        canvas_text_right(canvas, y, right, 36, set, text);
+        right -= (length > 36 ? 36 : length) + 2;
+    }
+    if (app->searching) {
+        int length = snprintf(text, sizeof text, "/%s", app->search_text);
+        canvas_text_right(canvas, y, right, 24, set, text);
+        right -= (length > 24 ? 24 : length) + 2;
+    }
+    if (lost_events(app)) {
+        int length = snprintf(text, sizeof text, "%s lost", format_count(number, sizeof number, lost_events(app)));
+        canvas_text_right(canvas, y, right, 24, bad, text);
+        right -= length + 2;
+    }
+    return right;
+}
+
+static void draw_status(struct app *app, int *ret_cursor_y, int *ret_cursor_x)
+{
+    static const char *const prompts[] = {[INPUT_SEARCH] = "/", [INPUT_FILTER] = "filter: ", [INPUT_EXPORT] = "export to: "};
+    struct canvas *canvas = &app->canvas;
+    int y = canvas->rows - 1;
+    struct look look = {COLOUR_DEFAULT, COLOUR_BAND, 0}, hint = {COLOUR_DIM, COLOUR_BAND, 0};
+    canvas_fill(canvas, (struct area){y, 0, 1, canvas->columns}, look);
+    *ret_cursor_y = *ret_cursor_x = -1;
+    if (app->input != INPUT_NONE) {
+        int x = canvas_text(canvas, y, 1, 20, (struct look){COLOUR_ACCENT, COLOUR_BAND, CELL_BOLD}, prompts[app->input]) + 1;
+        const char *text = app->input_text;
+        while ((int)text_cells(text, strlen(text)) > canvas->columns - x - 2) {
+            uint32_t code;
+            text += utf8_decode(text, strlen(text), &code);
+        }
+        *ret_cursor_y = y;
+        *ret_cursor_x = x + canvas_text(canvas, y, x, canvas->columns - x - 1, look, text);
+        return;
+    }
+    int room = draw_state(app, y);
+    if (*app->message)
+        canvas_text(canvas, y, 1, canvas->columns - 2, (struct look){COLOUR_WARN, COLOUR_BAND, 0}, app->message);
+    else if (room > 30)
+        canvas_text(canvas, y, 1, room, hint, room >= 46 ? "? keys  / search  f filter  Enter go  q quit" : "? keys  q quit");
+}
+
+void app_draw(struct app *app, int *ret_cursor_y, int *ret_cursor_x)
+{
+    struct canvas *canvas = &app->canvas;
+    struct area area = {1, 0, canvas->rows - 2, canvas->columns};
+    canvas_clear(canvas);
+    if (canvas->rows < 4 || canvas->columns < 20) {
+        canvas_text(canvas, 0, 0, canvas->columns, look_of(COLOUR_DEFAULT), "too small");
+        *ret_cursor_y = *ret_cursor_x = -1;
+        return;
+    }
+    void *state = app_tab_state(app, app->current);
+    struct tab_slot *slot = &app->tabs[app->current];
+    if (state)
+        slot->tab->draw(app, state, area);
+    else
+        canvas_text(canvas, 2, 2, canvas->columns - 4, look_of(COLOUR_WARN), slot->problem);
+    if (app->help)
+        app_draw_help(app);
+    draw_tab_bar(app); /* last: nothing that a tab does may reach it */
+    draw_status(app, ret_cursor_y, ret_cursor_x);
+}
+
+/* --- keys ------------------------------------------------------------------------------------------------------------ */
+
+static bool show_in(struct app *app, int number, const struct subject *subject)
+{
+    void *state = app_tab_state(app, (enum tab_number)number);
+    const struct tab *tab = app->tabs[number].tab;
+    return state && tab->show && tab->show(app, state, subject);
+}
+
+static void go(struct app *app)
+{
+    struct tab_slot *slot = &app->tabs[app->current];
+    struct subject subject = {.span = SPAN_NONE, .stack = STACK_NONE, .span_kind = -1};
+    if (!slot->state || !slot->tab->subject || !slot->tab->subject(app, slot->state, &subject)) {
+        app_say(app, "nothing is selected that other tabs know");
+        return;
+    }
+    for (const int *next = slot->tab->next; *next >= 0; next++) {
+        if (!show_in(app, *next, &subject))
+            continue;
+        if (app->history_count == sizeof app->history / sizeof *app->history)
+            memmove(app->history, app->history + 1, --app->history_count * sizeof *app->history);
+        app->history[app->history_count++] = (struct history){app->current, subject};
+        app->current = (enum tab_number)*next;
+        return;
+    }
+    app_say(app, "no other tab knows more of it");
+}
+
+static void back(struct app *app)
+{
+    if (!app->history_count) {
+        app_say(app, "this is where you began");
+        return;
+    }
+    const struct history *last = &app->history[--app->history_count];
+    app->current = last->tab;
+    show_in(app, last->tab, &last->subject);
+}
+
+static void cancel(struct app *app)
+{
+    if (app->searching)
+        app_set_search(app, "");
+    else if (app->tabs[app->current].state)
+        app->tabs[app->current].tab->act(app, app->tabs[app->current].state, ACTION_CANCEL);
+}
+
+static void act(struct app *app, enum action action, int number)
+{
+    struct tab_slot *slot = &app->tabs[app->current];
+    switch (action) {
+    case ACTION_QUIT:
+        app->stop = true;
+        break;
+    case ACTION_HELP:
+        app->help = true;
+        app->help_top = 0;
+        break;
+    case ACTION_NEXT_TAB: case ACTION_PREVIOUS_TAB:
+        app_open_tab(app, (enum tab_number)((app->current + (action == ACTION_NEXT_TAB ? 1 : TAB_COUNT - 1)) % TAB_COUNT));
+        break;
+    case ACTION_TAB_NUMBER:
+        app_open_tab(app, (enum tab_number)number);
+        break;
+    case ACTION_GO:
+        go(app);
+        break;
+    case ACTION_BACK:
+        back(app);
+        break;
+    case ACTION_SEARCH: case ACTION_FILTER: case ACTION_EXPORT:
+        app_begin_input(app, action == ACTION_SEARCH ? INPUT_SEARCH : action == ACTION_FILTER ? INPUT_FILTER : INPUT_EXPORT);
+        break;
+    case ACTION_COPY:
+        app_copy(app);
+        break;
+    case ACTION_CANCEL:
+        cancel(app);
+        break;
+    case ACTION_THEME:
+        if (app->terminal)
+            terminal_set_theme(app->terminal, terminal_theme(app->terminal) == THEME_DARK ? THEME_LIGHT : THEME_DARK);
+        break;
+    case ACTION_RESET:
+        app_set_window(app, app->first_ns, app->last_ns);
+        if (slot->state)
+            slot->tab->act(app, slot->state, action);
+        break;
+    default:
+        if (slot->state)
+            slot->tab->act(app, slot->state, action);
+    }
+}
+
+static void handle_key(struct app *app, uint32_t key)
+{
+    int number = 0;
+    app->message[0] = '\0';
+    if (app->input != INPUT_NONE) {
+        app_input_key(app, key);
+        return;
+    }
+    enum action action = key_action(key, app->tabs[app->current].tab->place, &number);
+    if (!app->help) {
+        act(app, action, number);
+        return;
+    }
+    if (action == ACTION_DOWN || action == ACTION_PAGE_DOWN)
+        app->help_top += action == ACTION_DOWN ? 1 : 10;
+    else if (action == ACTION_UP || action == ACTION_PAGE_UP)
+        app->help_top -= action == ACTION_UP ? 1 : 10;
+    else
+        app->help = false;
+}
+
+static void handle_mouse(struct app *app, const struct input *input)
+{
+    app->message[0] = '\0';
+    if (app->help || app->input != INPUT_NONE) {
+        app->help = false;
+        return;
+    }
+    if (input->y == 0) {
+        bool names = tabs_fit(app);
+        for (int i = 0, x = 0; i < TAB_COUNT; x += tab_width(app, i++, names))
+            if (input->x >= x && input->x < x + tab_width(app, i, names)) {
+                app_open_tab(app, (enum tab_number)i);
+                break;
+            }
+        return;
+    }
+    struct tab_slot *slot = &app->tabs[app->current];
+    if (slot->state && slot->tab->mouse)
+        slot->tab->mouse(app, slot->state, input);
+}
+
+void app_handle(struct app *app, const struct input *input)
+{
+    if (input->event == EVENT_KEY)
+        handle_key(app, input->key);
+    else if (input->event == EVENT_MOUSE)
+        handle_mouse(app, input);
+    else if (input->event == EVENT_QUIT)
+        app->stop = true;
+}

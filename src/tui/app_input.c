@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* The help overlay, the line of text that one types, copying and exporting. */
+#include "app.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- help ------------------------------------------------------------------------------------------------------------ */
+
+static int count_bindings(unsigned place)
+{
+    int count = 0;
+    for (size_t i = 0; i < key_binding_count; i++)
+        count += key_holds(&key_bindings[i], place);
+    return count;
+}
+
+void app_draw_help(struct app *app)
+{
+    struct canvas *canvas = &app->canvas;
+    const struct tab *tab = app->tabs[app->current].tab;
+    int width = canvas->columns < 84 ? canvas->columns - 4 : 80, total = count_bindings(tab->place);
+    int rows = total + 4 > canvas->rows - 2 ? canvas->rows - 2 : total + 4, x = (canvas->columns - width) / 2, y = (canvas->rows - rows) / 2, line = 0;
+    if (app->help_top > total - (rows - 4))
+        app->help_top = total - (rows - 4);
+    app->help_top = app->help_top < 0 ? 0 : app->help_top;
+    struct look plain = {COLOUR_DEFAULT, COLOUR_BAND, 0}, key = {COLOUR_ACCENT, COLOUR_BAND, CELL_BOLD}, dim = {COLOUR_DIM, COLOUR_BAND, 0};
+    canvas_fill(canvas, (struct area){y, x, rows, width}, plain);
+    canvas_textf(canvas, y, x + 2, width - 4, key, "Keys in %s", tab->title);
+    for (size_t i = 0; i < key_binding_count; i++) {
+        if (!key_holds(&key_bindings[i], tab->place) || line++ < app->help_top || line - app->help_top > rows - 4)
+            continue;
+        int at = y + 1 + line - app->help_top;
+        canvas_text(canvas, at, x + 2, 16, key, key_bindings[i].names);
+        canvas_text(canvas, at, x + 19, width - 21, key_bindings[i].places == KEYS_ALL ? dim : plain, key_bindings[i].help);
+    }
+    canvas_text(canvas, y + rows - 1, x + 2, width - 4, dim,
+                total > rows - 4 ? "Up, Down: more   any other key: close   mouse: click, wheel" : "any key: close   mouse: click, right click, wheel, Ctrl+wheel");
+}
+
+/* --- typing ---------------------------------------------------------------------------------------------------------- */
+
+void app_begin_input(struct app *app, enum input_purpose purpose)
+{
+    const char *before = purpose == INPUT_SEARCH ? app->search_text : purpose == INPUT_FILTER ? app->filter_text : "";
+    app->input = purpose;
+    snprintf(app->input_text, sizeof app->input_text, "%s", before);
+}
+
+static void finish_input(struct app *app)
+{
+    enum input_purpose purpose = app->input;
+    app->input = INPUT_NONE;
+    if (purpose == INPUT_SEARCH) {
+        struct tab_slot *slot = &app->tabs[app->current];
+        app_set_search(app, app->input_text);
+        if (app->searching && app_tab_state(app, app->current))
+            slot->tab->act(app, slot->state, ACTION_SEARCH); /* to the first match */
+    } else if (purpose == INPUT_FILTER) {
+        app_set_filter(app, app->input_text);
+    } else if (*app->input_text) {
+        app_export(app, app->input_text);
+    }
+}
+
+static void erase_last(char *text)
+{
+    size_t length = strlen(text);
+    while (length && ((unsigned char)text[length - 1] & 0xc0) == 0x80)
+        length--;
+    text[length ? length - 1 : 0] = '\0';
+}
+
+static void add_character(char *text, size_t size, uint32_t code)
+{
+    size_t length = strlen(text);
+    if (length + 5 > size || code < 0x20)
+        return;
+    if (code < 0x80) {
+        text[length++] = (char)code;
+    } else if (code < 0x800) {
+        text[length++] = (char)(0xc0 | code >> 6);
+        text[length++] = (char)(0x80 | (code & 0x3f));
+    } else if (code < 0x10000) {
+        text[length++] = (char)(0xe0 | code >> 12);
+        text[length++] = (char)(0x80 | (code >> 6 & 0x3f));
+        text[length++] = (char)(0x80 | (code & 0x3f));
+    } else {
+        text[length++] = (char)(0xf0 | code >> 18);
+        text[length++] = (char)(0x80 | (code >> 12 & 0x3f));
+        text[length++] = (char)(0x80 | (code >> 6 & 0x3f));
+        text[length++] = (char)(0x80 | (code & 0x3f));
+    }
+    text[length] = '\0';
+}
+
+void app_input_key(struct app *app, uint32_t key)
+{
+    if (key == '\n')
+        finish_input(app);
+    else if (key == 0x1b)
+        app->input = INPUT_NONE;
+    else if (key == KEY_CODE_BACKSPACE)
+        erase_last(app->input_text);
+    else if (key == 0x15) /* Ctrl-U, as shells have it */
+        app->input_text[0] = '\0';
+    else if (key < KEY_CODE_FIRST)
+        add_character(app->input_text, sizeof app->input_text, key);
+}
+
+/* --- taking things along --------------------------------------------------------------------------------------------- */
+
+static int write_text(const char *path, const struct text *text, struct error *err)
+{
+    struct file_writer *writer;
+    int result = file_writer_create(path, &writer, err);
+    if (result < 0)
+        return result;
+    file_write(writer, text->data, text->length);
+    return file_writer_finish(writer, err);
+}
+
+void app_copy(struct app *app)
+{
+    struct tab_slot *slot = &app->tabs[app->current];
+    struct text text = TEXT_INIT;
+    struct error err = ERROR_INIT;
+    if (slot->state && slot->tab->copy)
+        slot->tab->copy(app, slot->state, &text);
+    while (text.length && text.data[text.length - 1] == '\n')
+        text.data[--text.length] = '\0';
+    if (!text.length || text.failed) {
+        app_say(app, "nothing is selected");
+    } else {
+        char path[300];
+        const char *folder = getenv("XDG_RUNTIME_DIR");
+        snprintf(path, sizeof path, "%.250s/hprofiler-copied.txt", folder && *folder ? folder : ".");
+        if (app->terminal)
+            terminal_copy(app->terminal, text.data, text.length);
+        if (write_text(path, &text, &err) < 0)
+            app_say(app, "copied to the terminal's clipboard; %s", err.text);
+        else
+            app_say(app, "copied to the terminal's clipboard, and to %s", path);
+    }
+    text_finish(&text);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+void app_export(struct app *app, const char *path)
+{
+    struct tab_slot *slot = &app->tabs[app->current];
+    struct text text = TEXT_INIT;
+    struct error err = ERROR_INIT;
+    int y, x;
+    if (ends_with(path, ".csv")) {
+        if (slot->state && slot->tab->csv)
+            slot->tab->csv(app, slot->state, &text);
+    } else if (ends_with(path, ".svg") || ends_with(path, ".txt")) {
+        app_draw(app, &y, &x);
+        ends_with(path, ".svg") ? canvas_add_svg(&app->canvas, &text) : canvas_add_text(&app->canvas, &text);
+    } else {
+        app_say(app, "the name must end in .txt, .svg or .csv");
+        return;
+    }
+    if (!text.length || text.failed)
+        app_say(app, "there is nothing to export here");
+    else if (write_text(path, &text, &err) < 0)
+        app_say(app, "%s", err.text);
+    else
+        app_say(app, "written to %s", path);
+    text_finish(&text);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What the two tabs of call stacks share. */
+#ifndef HP_TUI_STACKS_H
+#define HP_TUI_STACKS_H
+
+#include "app.h"
+
+#include "view/call_tree.h"
+
+static inline struct context_options stacks_options(const struct app *app, bool bottom_up)
+{
+    return (struct context_options){.bottom_up = bottom_up, .where = app->filter, .has_window = !app_window_is_all(app),
+                                    .window_begin_ns = app->begin_ns, .window_end_ns = app->end_ns};
+}
+
+/* Draws why there is nothing to see. */
+void stacks_draw_missing(struct app *app, const struct calling_context *context, struct area area);
+bool stacks_subject(const struct calling_context *context, uint32_t node, struct subject *ret_subject);
+/* The node that a subject of any kind stands for here; ID_NONE. */
+uint32_t stacks_locate(struct app *app, const struct calling_context *context, bool bottom_up, const struct subject *subject);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* The Flame Graph tab: an icicle of the call stacks. */
+#include "stacks.h"
+
+#include "view/flame.h"
+#include "view/units.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct flame_tab {
+    struct calling_context *context;
+    struct flame flame;
+    bool *found;            /* by node: the search matches */
+    uint32_t root, selected;
+    uint32_t top;           /* row of the graph that is drawn first */
+    bool bottom_up;
+    struct area area;       /* where the graph was drawn */
+};
+
+static int create(struct app *app, void **ret_state, struct error *err)
+{
+    struct flame_tab *tab = calloc(1, sizeof *tab);
+    (void)app;
+    if (!tab)
+        return error_set(err, -ENOMEM, "out of memory");
+    *ret_state = tab;
+    return 0;
+}
+
+static void destroy(void *state)
+{
+    struct flame_tab *tab = state;
+    calling_context_destroy(tab->context);
+    flame_finish(&tab->flame);
+    free(tab->found);
+    free(tab);
+}
+
+/* --- making ---------------------------------------------------------------------------------------------------------- */
+
+static void mark_found(struct app *app, struct flame_tab *tab)
+{
+    const regex_t *pattern = app_pattern(app);
+    uint32_t at = 0;
+    if (!tab->context)
+        return;
+    free(tab->found);
+    tab->found = calloc(tab->context->count + (size_t)1, sizeof *tab->found);
+    while (tab->found && pattern && (at = context_find_next(app->trace, tab->context, pattern, at, true)) != ID_NONE && !tab->found[at])
+        tab->found[at] = true;
+}
+
+static void remake(struct app *app, struct flame_tab *tab)
+{
+    struct error err = ERROR_INIT;
+    struct context_options options = stacks_options(app, tab->bottom_up);
+    calling_context_destroy(TAKE_PTR(tab->context));
+    tab->root = tab->selected = tab->top = 0;
+    if (calling_context_create(app->trace, &options, &tab->context, &err) < 0)
+        app_say(app, "%s", err.text);
+    mark_found(app, tab);
+}
+
+static void changed(struct app *app, void *state, unsigned changes)
+{
+    struct flame_tab *tab = state;
+    if (changes & (CHANGED_WINDOW | CHANGED_FILTER))
+        remake(app, tab);
+    else
+        mark_found(app, tab);
+}
+
+/* --- drawing --------------------------------------------------------------------------------------------------------- */
+
+static struct look box_look(struct app *app, const struct flame_tab *tab, uint32_t node)
+{
+    const struct context_node *facts = &tab->context->nodes[node];
+    enum colour fill = node == 0 ? COLOUR_BAND : palette_for_frame(facts->module.index, facts->function.index, facts->flags & CONTEXT_KERNEL);
+    struct look look = {.fill = (uint8_t)fill, .text = node == 0 ? COLOUR_DEFAULT : (uint8_t)palette_text_on(app->canvas.theme, fill)};
+    if (app->searching && tab->found && node && !tab->found[node])
+        look = (struct look){COLOUR_WAIT_TEXT, COLOUR_WAIT, 0};
+    else if (app->searching && tab->found && tab->found[node])
+        look.attributes = CELL_BOLD | CELL_UNDERLINE;
+    if (node == tab->selected)
+        look = (struct look){app->canvas.theme == THEME_DARK ? COLOUR_BLACK : COLOUR_WHITE, app->canvas.theme == THEME_DARK ? COLOUR_WHITE : COLOUR_BLACK,
+                             CELL_BOLD | CELL_UNDERLINE};
+    return look;
+}
+
+static void draw_box(struct app *app, struct flame_tab *tab, const struct flame_box *box, int y)
+{
+    struct canvas *canvas = &app->canvas;
+    int x = tab->area.x + (int)box->column, width = (int)box->width;
+    if (box->node == ID_NONE) {
+        for (int i = 0; i < width; i++)
+            canvas_glyph(canvas, y, x + i, look_of(COLOUR_FAINT), 0x2591);
+        return;
+    }
+    struct look look = box_look(app, tab, box->node);
+    struct text name = TEXT_INIT;
+    canvas_fill(canvas, (struct area){y, x, 1, width}, look);
+    if (width >= 2)
+        canvas_glyph(canvas, y, x, (struct look){COLOUR_BLACK, look.fill, 0}, 0x258f);
+    context_node_name(app->trace, &tab->context->nodes[box->node], &name);
+    if (width >= 4 && name.data)
+        canvas_name(canvas, y, x + 1, width - 1, look, name.data);
+    text_finish(&name);
+}
+
+static double found_weight(const struct flame_tab *tab)
+{
+    double weight = 0;
+    for (uint32_t i = 1; tab->found && i < tab->context->count; i++) {
+        uint32_t at = tab->context->nodes[i].parent;
+        if (!tab->found[i])
+            continue;
+        while (at != ID_NONE && !tab->found[at])
+            at = tab->context->nodes[at].parent;
+        if (at == ID_NONE) /* nothing above it that counts it already */
+            weight += (double)tab->context->nodes[i].total_weight;
+    }
+    return weight;
+}
+
+static void draw_facts(struct app *app, struct flame_tab *tab, int y, int columns)
+{
+    const struct context_node *nodes = tab->context->nodes, *node = &nodes[tab->selected];
+    struct text line = TEXT_INIT;
+    char total[32], self[32], percent[16], count[32];
+    context_node_name(app->trace, node, &line);
+    text_addf(&line, "   %s, %s %%", format_duration(total, sizeof total, node->total_weight),
+              format_percent(percent, sizeof percent, (double)node->total_weight, (double)nodes[0].total_weight));
+    text_addf(&line, "   self %s   %s samples   ", format_duration(self, sizeof self, node->self_weight), format_count(count, sizeof count, node->total_count));
+    if (tab->selected)
+        context_node_place(app->trace, node, &line);
+    if (app->searching)
+        text_addf(&line, "   found: %s %% of all", format_percent(percent, sizeof percent, found_weight(tab), (double)nodes[0].total_weight));
+    canvas_text(&app->canvas, y, 1, columns - 2, look_of(COLOUR_DEFAULT), line.data ? line.data : "");
+    text_finish(&line);
+}
+
+static void draw(struct app *app, void *state, struct area area)
+{
+    struct flame_tab *tab = state;
+    if (!tab->context || tab->context->count <= 1) {
+        stacks_draw_missing(app, tab->context, area);
+        return;
+    }
+    draw_facts(app, tab, area.y, area.columns);
+    tab->area = (struct area){area.y + 1, area.x, area.rows - 1, area.columns};
+    if (flame_lay_out(&tab->flame, tab->context, tab->root, (unsigned)area.columns, 512) < 0) {
+        app_say(app, "out of memory for a flame graph");
+        return;
+    }
+    const struct flame_box *selected = flame_box_of(&tab->flame, tab->selected);
+    uint32_t rows = (uint32_t)tab->area.rows;
+    if (selected && selected->row < tab->top)
+        tab->top = selected->row;
+    if (selected && selected->row >= tab->top + rows)
+        tab->top = selected->row - rows + 1;
+    for (size_t i = 0; i < tab->flame.count; i++) {
+        const struct flame_box *box = &tab->flame.boxes[i];
+        if (box->row >= tab->top && box->row < tab->top + rows)
+            draw_box(app, tab, box, tab->area.y + (int)(box->row - tab->top));
+    }
+}
+
+/* --- moving ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_below(const struct flame_tab *tab, uint32_t node, uint32_t above)
+{
+    for (; node != ID_NONE; node = tab->context->nodes[node].parent)
+        if (node == above)
+            return true;
+    return false;
+}
+
+static void select_node(struct flame_tab *tab, uint32_t node)
+{
+    tab->selected = node;
+    if (!is_below(tab, node, tab->root))
+        tab->root = 0;
+}
+
+static void zoom_to(struct flame_tab *tab, uint32_t node)
+{
+    tab->root = tab->selected = node;
+    tab->top = 0;
+}
+
+static void zoom_out(struct flame_tab *tab)
+{
+    uint32_t parent = tab->context->nodes[tab->root].parent;
+    if (parent == ID_NONE)
+        return;
+    /* Frames that are as wide as their caller would look the same: up to where something is seen. */
+    while (parent && tab->context->nodes[parent].total_weight == tab->context->nodes[tab->root].total_weight)
+        parent = tab->context->nodes[parent].parent;
+    tab->selected = tab->root;
+    tab->root = parent;
+    tab->top = 0;
+}
+
+/* The frame beside the selected one: its sibling, else the next box of the row. */
+static void move_sideways(struct flame_tab *tab, bool right)
+{
+    const struct flame_box *at = flame_box_of(&tab->flame, tab->selected), *best = NULL;
+    for (size_t i = 0; at && i < tab->flame.count; i++) {
+        const struct flame_box *box = &tab->flame.boxes[i];
+        if (box->row != at->row || box->node == ID_NONE || box == at || (box->column > at->column) != right)
+            continue;
+        if (!best || (right ? box->column < best->column : box->column > best->column))
+            best = box;
+    }
+    if (best)
+        tab->selected = best->node;
+}
+
+static void next_match(struct app *app, struct flame_tab *tab, bool forward)
+{
+    if (!app->searching) {
+        app_say(app, "there is no search: / begins one");
+        return;
+    }
+    uint32_t node = context_find_next(app->trace, tab->context, app_pattern(app), tab->selected, forward);
+    if (node == ID_NONE)
+        app_say(app, "no frame matches %s", app->search_text);
+    else
+        select_node(tab, node);
+}
+
+static bool act(struct app *app, void *state, enum action action)
+{
+    struct flame_tab *tab = state;
+    if (!tab->context || tab->context->count <= 1)
+        return false;
+    const struct context_node *nodes = tab->context->nodes;
+    switch (action) {
+    case ACTION_UP:
+        if (tab->selected != tab->root && nodes[tab->selected].parent != ID_NONE)
+            tab->selected = nodes[tab->selected].parent;
+        break;
+    case ACTION_DOWN:
+        if (nodes[tab->selected].first_child != ID_NONE)
+            tab->selected = nodes[tab->selected].first_child;
+        break;
+    case ACTION_PAN_LEFT: case ACTION_PAN_RIGHT:
+        move_sideways(tab, action == ACTION_PAN_RIGHT);
+        break;
+    case ACTION_FIRST:
+        tab->selected = tab->root;
+        break;
+    case ACTION_LAST:
+        while (nodes[tab->selected].first_child != ID_NONE)
+            tab->selected = nodes[tab->selected].first_child;
+        break;
+    case ACTION_ZOOM_IN:
+        zoom_to(tab, tab->selected);
+        break;
+    case ACTION_ZOOM_OUT:
+        zoom_out(tab);
+        break;
+    case ACTION_CANCEL: case ACTION_RESET:
+        zoom_to(tab, 0);
+        break;
+    case ACTION_TURN:
+        tab->bottom_up = !tab->bottom_up;
+        remake(app, tab);
+        break;
+    case ACTION_SEARCH: case ACTION_NEXT_MATCH: case ACTION_PREVIOUS_MATCH:
+        next_match(app, tab, action != ACTION_PREVIOUS_MATCH);
+        break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+static void mouse(struct app *app, void *state, const struct input *input)
+{
+    struct flame_tab *tab = state;
+    (void)app;
+    if (!tab->context || tab->context->count <= 1)
+        return;
+    const struct flame_box *box = flame_at(&tab->flame, tab->top + (uint32_t)(input->y - tab->area.y), (unsigned)(input->x - tab->area.x));
+    if (input->mouse == MOUSE_RIGHT)
+        zoom_out(tab);
+    else if (input->mouse == MOUSE_WHEEL_UP || input->mouse == MOUSE_WHEEL_DOWN)
+        act(app, state, input->mouse == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
+    else if (box && box->node != ID_NONE && input->y >= tab->area.y)
+        zoom_to(tab, box->node);
+}
+
+/* --- other tabs ------------------------------------------------------------------------------------------------------ */
+
+static bool subject(struct app *app, void *state, struct subject *ret_subject)
+{
+    struct flame_tab *tab = state;
+    (void)app;
+    return stacks_subject(tab->context, tab->selected, ret_subject);
+}
+
+static bool show(struct app *app, void *state, const struct subject *wanted)
+{
+    struct flame_tab *tab = state;
+    uint32_t node = stacks_locate(app, tab->context, tab->bottom_up, wanted);
+    if (node == ID_NONE)
+        return false;
+    select_node(tab, node);
+    return true;
+}
+
+static void copy(struct app *app, void *state, struct text *out)
+{
+    struct flame_tab *tab = state;
+    uint32_t path[64], depth = 0;
+    if (!tab->context || !tab->selected)
+        return;
+    for (uint32_t at = tab->selected; at != 0 && at != ID_NONE && depth < 64; at = tab->context->nodes[at].parent)
+        path[depth++] = at;
+    while (depth-- > 0) { /* as folded stacks have it */
+        context_node_name(app->trace, &tab->context->nodes[path[depth]], out);
+        text_add_string(out, depth ? ";" : " ");
+    }
+    text_addf(out, "%lld", (long long)tab->context->nodes[tab->selected].total_weight);
+}
+
+static void csv(struct app *app, void *state, struct text *out)
+{
+    struct flame_tab *tab = state;
+    text_add_string(out, "node,parent,depth,total_ns,self_ns,samples,function\n");
+    for (uint32_t i = 1; tab->context && i < tab->context->count; i++) {
+        const struct context_node *node = &tab->context->nodes[i];
+        const char *name = trace_text(app->trace, node->function);
+        text_addf(out, "%u,%u,%u,%lld,%lld,%llu,", i, node->parent, node->depth, (long long)node->total_weight, (long long)node->self_weight,
+                  (unsigned long long)node->total_count);
+        text_add_csv(out, name, strlen(name));
+        text_add_char(out, '\n');
+    }
+}
+
+const struct tab tab_flame = {
+    .title = "Flame Graph", .place = KEYS_FLAME, .next = {TAB_HOTSPOTS, TAB_CALL_TREE, -1}, .create = create, .destroy = destroy, .draw = draw,
+    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
+};

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* The Profile tab: the run at a glance - what it did with its time, by category, device and function. */
+#include "list_view.h"
+
+#include "view/display_name.h"
+#include "view/hotspots.h"
+#include "view/summary.h"
+#include "view/units.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOP 12
+#define CATEGORIES_MAX 64
+
+static const struct grid_column columns[] = {
+    {.title = "", .width = 10, .right = true}, {.title = "", .width = 5, .right = true}, {.title = "", .width = 12, .bar = true},
+    {.title = "", .width = 12, .right = true, .drop = 1}, {.title = "", .width = 30}};
+enum { COLUMN_TIME, COLUMN_PERCENT, COLUMN_BAR, COLUMN_COUNT, COLUMN_NAME };
+
+struct profile_tab {
+    struct list_view list;
+    struct hotspots *hotspots;
+};
+
+static void add(struct grid *grid, uint64_t id, int64_t time_ns, double whole, const char *count, const char *name, enum colour colour)
+{
+    char text[32];
+    struct grid_row *row = grid_add(grid, id, GRID_PLAIN);
+    if (!row)
+        return;
+    row->colour = (uint8_t)colour;
+    grid_set(grid, COLUMN_TIME, (double)time_ns, format_duration(text, sizeof text, time_ns));
+    grid_set(grid, COLUMN_PERCENT, 0, format_percent(text, sizeof text, (double)time_ns, whole));
+    grid_set(grid, COLUMN_BAR, whole > 0 ? (double)time_ns / whole : 0, "");
+    grid_set(grid, COLUMN_COUNT, 0, count);
+    grid_set(grid, COLUMN_NAME, 0, name);
+}
+
+/* --- by kind --------------------------------------------------------------------------------------------------------- */
+
+struct category {
+    string_id category;
+    enum span_kind kind;
+    int64_t self_ns;
+    uint64_t count;
+};
+
+static int more_time(const void *left, const void *right)
+{
+    const struct category *a = left, *b = right;
+    return (a->self_ns < b->self_ns) - (a->self_ns > b->self_ns);
+}
+
+static size_t sum_categories(const struct hotspots *hotspots, struct category *categories)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < hotspots->count; i++) {
+        const struct hotspot *row = &hotspots->rows[i];
+        size_t at = 0;
+        if (row->group != HOTSPOT_SPANS)
+            continue;
+        while (at < count && !(string_is(categories[at].category, row->category) && categories[at].kind == row->kind))
+            at++;
+        if (at == count && count == CATEGORIES_MAX)
+            continue;
+        if (at == count)
+            categories[count++] = (struct category){row->category, row->kind, 0, 0};
+        categories[at].self_ns += row->self_ns;
+        categories[at].count += row->count;
+    }
+    qsort(categories, count, sizeof *categories, more_time);
+    return count;
+}
+
+static void add_categories(struct app *app, struct profile_tab *tab)
+{
+    struct category categories[CATEGORIES_MAX];
+    size_t count = sum_categories(tab->hotspots, categories);
+    if (count)
+        grid_heading(&tab->list.grid, "Time in spans", "self time of all lanes, by backend and kind");
+    for (size_t i = 0; i < count; i++) {
+        char name[160], calls[32];
+        const char *category = trace_text(app->trace, categories[i].category);
+        snprintf(name, sizeof name, "%.100s%s%s%s", category, *category ? " " : "", span_kind_name(categories[i].kind),
+                 span_kind_waits(categories[i].kind) ? "  (waits)" : "");
+        add(&tab->list.grid, 0, categories[i].self_ns, (double)tab->hotspots->self_ns[HOTSPOT_SPANS],
+            format_count(calls, sizeof calls, categories[i].count), name,
+            span_kind_waits(categories[i].kind) ? COLOUR_WAIT_TEXT : palette_for_span(categories[i].kind, categories[i].category, STRING_NONE));
+    }
+}
+
+/* --- hotspots -------------------------------------------------------------------------------------------------------- */
+
+static void add_top(struct app *app, struct profile_tab *tab, enum hotspot_group group, const char *title, const char *explanation)
+{
+    const struct hotspots *hotspots = tab->hotspots;
+    unsigned shown = 0;
+    if (hotspots->group_count[group])
+        grid_heading(&tab->list.grid, title, explanation);
+    for (size_t i = 0; i < hotspots->count && shown < TOP; i++) {
+        const struct hotspot *row = &hotspots->rows[i];
+        char count[32];
+        struct text name = TEXT_INIT;
+        if (row->group != group || !row->self_ns)
+            continue;
+        text_add_display_name(&name, trace_text(app->trace, row->name));
+        add(&tab->list.grid, i + 1, row->self_ns, (double)hotspots->self_ns[group], format_count(count, sizeof count, row->count),
+            name.length ? name.data : span_kind_name(row->kind),
+            group == HOTSPOT_SAMPLES ? palette_for_frame(row->module.index, row->name.index, false)
+            : span_kind_waits(row->kind) ? COLOUR_WAIT_TEXT : palette_for_span(row->kind, row->category, row->name));
+        text_finish(&name);
+        shown++;
+    }
+}
+
+/* --- the run --------------------------------------------------------------------------------------------------------- */
+
+static void add_line(struct grid *grid, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_line(struct grid *grid, const char *format, ...)
+{
+    char text[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (grid_add(grid, 0, GRID_FREE))
+        grid_set(grid, 0, 0, text);
+}
+
+static void add_cpu(struct app *app, struct profile_tab *tab)
+{
+    const struct hotspots *hotspots = tab->hotspots;
+    int64_t window_ns = app->end_ns - app->begin_ns, cpu_ns = hotspots->self_ns[HOTSPOT_SAMPLES];
+    char text[32], off[32];
+    if (trace_row_count(app->trace, FAMILY_SAMPLES))
+        add_line(&tab->list.grid, "on the CPU %s by samples: %.2f CPUs busy on average", format_duration(text, sizeof text, cpu_ns), (double)cpu_ns / (double)window_ns);
+    if (hotspots->group_count[HOTSPOT_OFF_CPU])
+        add_line(&tab->list.grid, "off the CPU %s, of all threads together", format_duration(off, sizeof off, hotspots->self_ns[HOTSPOT_OFF_CPU]));
+}
+
+static void add_devices(struct app *app, struct profile_tab *tab)
+{
+    struct summary *summary = NULL;
+    struct error err = ERROR_INIT;
+    if (summary_create(app->trace, app->filter, NULL, &summary, &err) < 0)
+        return;
+    if (summary->device_count)
+        grid_heading(&tab->list.grid, "Devices", "in the whole run: time in which something ran, of the time from the first begin to the last end");
+    for (size_t i = 0; i < summary->device_count; i++) {
+        const struct summary_device *device = &summary->devices[i];
+        char name[300], kernels[32], copies[32];
+        snprintf(name, sizeof name, "%.120s %s%d, process %d: %s kernels, %s copied", *device->name ? device->name : device->category,
+                 *device->name ? "" : "device ", device->device, device->pid, format_count(kernels, sizeof kernels, device->kernels),
+                 format_bytes(copies, sizeof copies, device->copy_bytes));
+        add(&tab->list.grid, 0, device->busy_ns, (double)(device->busy_ns + device->idle_ns), "", name, COLOUR_DEFAULT);
+    }
+    summary_destroy(summary);
+}
+
+static void fill(struct app *app, struct profile_tab *tab)
+{
+    struct grid *grid = &tab->list.grid;
+    const char *command = trace_metadata(app->trace, "command");
+    char length[32], begin[32], title[400];
+    grid_clear(grid);
+    snprintf(title, sizeof title, "%.300s", command && *command ? command : app->path);
+    grid_heading(grid, title, "");
+    if (app_window_is_all(app))
+        add_line(grid, "all of it: %s", format_duration(length, sizeof length, app->end_ns - app->begin_ns));
+    else
+        add_line(grid, "the Timeline's window: %s from %s on", format_duration(length, sizeof length, app->end_ns - app->begin_ns), format_duration(begin, sizeof begin, app->begin_ns));
+    add_cpu(app, tab);
+    if (trace_incomplete(app->trace))
+        add_line(grid, "%s", trace_incomplete(app->trace));
+    add_devices(app, tab);
+    add_categories(app, tab);
+    add_top(app, tab, HOTSPOT_SAMPLES, "Functions", "by CPU samples, self time");
+    add_top(app, tab, HOTSPOT_SPANS, "Spans", "self time: without what they contain");
+    grid_search(grid, app_pattern(app));
+}
+
+static int create(struct app *app, void **ret_state, struct error *err)
+{
+    struct profile_tab *tab = calloc(1, sizeof *tab);
+    (void)app;
+    if (!tab)
+        return error_set(err, -ENOMEM, "out of memory");
+    grid_init(&tab->list.grid, columns, sizeof columns / sizeof *columns);
+    *ret_state = tab;
+    return 0;
+}
+
+static void destroy(void *state)
+{
+    struct profile_tab *tab = state;
+    grid_finish(&tab->list.grid);
+    hotspots_destroy(tab->hotspots);
+    free(tab);
+}
+
+static void changed(struct app *app, void *state, unsigned changes)
+{
+    struct profile_tab *tab = state;
+    struct error err = ERROR_INIT;
+    struct hotspot_options options = {.where = app->filter, .has_window = !app_window_is_all(app), .begin_ns = app->begin_ns, .end_ns = app->end_ns};
+    if (!(changes & (CHANGED_WINDOW | CHANGED_FILTER))) {
+        grid_search(&tab->list.grid, app_pattern(app));
+        return;
+    }
+    hotspots_destroy(TAKE_PTR(tab->hotspots));
+    if (hotspots_create(app->trace, &options, &tab->hotspots, &err) < 0)
+        app_say(app, "%s", err.text);
+    else
+        fill(app, tab);
+}
+
+static void draw(struct app *app, void *state, struct area area)
+{
+    struct profile_tab *tab = state;
+    list_draw(&tab->list, app, area);
+}
+
+static bool act(struct app *app, void *state, enum action action)
+{
+    struct profile_tab *tab = state;
+    return action != ACTION_SORT && action != ACTION_REVERSE && list_act(&tab->list, app, action);
+}
+
+static void mouse(struct app *app, void *state, const struct input *input)
+{
+    struct profile_tab *tab = state;
+    if (list_mouse(&tab->list, input) && input->mouse == MOUSE_CLICK)
+        app_handle(app, &(struct input){.event = EVENT_KEY, .key = '\n'});
+}
+
+static bool subject(struct app *app, void *state, struct subject *ret_subject)
+{
+    struct profile_tab *tab = state;
+    const struct grid_row *row = list_row(&tab->list);
+    (void)app;
+    if (!row || !row->id || !tab->hotspots || row->id > tab->hotspots->count)
+        return false;
+    const struct hotspot *hotspot = &tab->hotspots->rows[row->id - 1];
+    *ret_subject = (struct subject){hotspot->group == HOTSPOT_SAMPLES ? SUBJECT_FUNCTION : SUBJECT_NAME, SPAN_NONE, hotspot->name,
+                                    hotspot->group == HOTSPOT_SAMPLES ? -1 : (int)hotspot->kind, STACK_NONE};
+    return true;
+}
+
+static bool show(struct app *app, void *state, const struct subject *wanted)
+{
+    (void)app;
+    (void)state;
+    return wanted->kind != SUBJECT_NONE; /* the selection is as it was left */
+}
+
+static void copy(struct app *app, void *state, struct text *out)
+{
+    struct profile_tab *tab = state;
+    (void)app;
+    if (list_row(&tab->list))
+        grid_add_line(&tab->list.grid, tab->list.selected, '\t', out);
+}
+
+static void csv(struct app *app, void *state, struct text *out)
+{
+    struct profile_tab *tab = state;
+    (void)app;
+    grid_add_csv(&tab->list.grid, out);
+}
+
+const struct tab tab_profile = {
+    .title = "Profile", .place = KEYS_TEXTS, .next = {TAB_HOTSPOTS, -1}, .create = create, .destroy = destroy, .draw = draw, .act = act, .mouse = mouse,
+    .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the files of the Timeline tab; nobody else includes it. */
+#ifndef HP_TUI_TAB_TIMELINE_H
+#define HP_TUI_TAB_TIMELINE_H
+
+#include "app.h"
+
+#include "view/timeline.h"
+
+#define LINKS_MAX 32
+
+struct placed_lane {
+    uint32_t lane;
+    int y, rows;
+};
+
+struct timeline_tab {
+    struct timeline *timeline;
+    uint32_t selected, top;   /* positions among the lanes that are shown */
+    unsigned depth;           /* levels of nesting at most */
+    bool details_hidden;
+    span_id span;             /* SPAN_NONE: none is selected */
+    struct span_facts facts;
+    struct span_link links[LINKS_MAX];
+    int link_count;           /* may be more than LINKS_MAX */
+    bool marked;
+    int64_t mark_ns;
+    char problem[256];
+    /* Where things were drawn last. */
+    struct area lanes, details;
+    int label_width;
+    struct placed_lane placed[512];
+    int placed_count;
+};
+
+static inline double timeline_column_ns(const struct app *app, const struct timeline_tab *tab)
+{
+    return (double)(app->end_ns - app->begin_ns) / (tab->lanes.columns > 0 ? tab->lanes.columns : 1);
+}
+void timeline_draw_lanes(struct app *app, struct timeline_tab *tab);
+void timeline_draw_details(struct app *app, struct timeline_tab *tab);
+void timeline_add_details(struct app *app, const struct timeline_tab *tab, struct text *out);
+int timeline_details_rows(const struct app *app, const struct timeline_tab *tab, int rows);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Calling context trees as rows. */
+#include "call_tree.h"
+
+#include "base/error.h"
+#include "display_name.h"
+#include "palette.h"
+#include "units.h"
+
+#include <errno.h>
+#include <string.h>
+
+const struct grid_column call_tree_columns[CALL_TREE_COLUMNS] = {
+    [CALL_TREE_TOTAL] = {.title = "total", .width = 9, .right = true},
+    [CALL_TREE_PERCENT] = {.title = "%", .width = 5, .right = true},
+    [CALL_TREE_BAR] = {.title = "", .width = 8, .bar = true, .drop = 3},
+    [CALL_TREE_SELF] = {.title = "self", .width = 9, .right = true, .drop = 1},
+    [CALL_TREE_SAMPLES] = {.title = "samples", .width = 8, .right = true, .drop = 4},
+    [CALL_TREE_PLACE] = {.title = "file:line", .width = 22, .drop = 5},
+    [CALL_TREE_NAME] = {.title = "function", .width = 30},
+};
+
+int call_tree_create(const struct trace *trace, const struct context_options *options, struct call_tree **ret_tree, struct error *err)
+{
+    CLEANUP(call_tree_destroyp) struct call_tree *tree = calloc(1, sizeof *tree);
+    if (!tree)
+        return error_set(err, -ENOMEM, "out of memory for a call tree");
+    tree->trace = trace;
+    int result = calling_context_create(trace, options, &tree->context, err);
+    if (result < 0)
+        return result;
+    tree->open = calloc(tree->context->count + (size_t)1, sizeof *tree->open);
+    if (!tree->open)
+        return error_set(err, -ENOMEM, "out of memory for a call tree");
+    *ret_tree = TAKE_PTR(tree);
+    return 0;
+}
+
+void call_tree_destroy(struct call_tree *tree)
+{
+    if (!tree)
+        return;
+    calling_context_destroy(tree->context);
+    free(tree->open);
+    free(tree);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static const char *module_path(const struct trace *trace, module_id module)
+{
+    uint32_t count;
+    const struct trace_module *modules = trace_modules(trace, &count);
+    return module.index < count ? trace_text(trace, modules[module.index].path) : "";
+}
+
+void context_node_name(const struct trace *trace, const struct context_node *node, struct text *out)
+{
+    const char *name = trace_text(trace, node->function);
+    if (node->parent == ID_NONE)
+        text_add_string(out, "all");
+    else if (node->flags & CONTEXT_TRUNCATED)
+        text_add_string(out, "[callers unknown]");
+    else if (node->flags & CONTEXT_NO_STACK)
+        text_add_string(out, "[no stack]");
+    else if (*name)
+        text_add_display_name(out, name);
+    else
+        text_add_string(out, "[unknown]");
+}
+
+void context_node_place(const struct trace *trace, const struct context_node *node, struct text *out)
+{
+    uint32_t count;
+    const struct trace_frame *frames = trace_frames(trace, &count);
+    const char *file = node->frame.index < count ? trace_text(trace, frames[node->frame.index].file) : "";
+    if (*file)
+        text_addf(out, "%s:%u", base_name(file), frames[node->frame.index].line);
+    else
+        text_add_string(out, base_name(module_path(trace, node->module)));
+}
+
+static void add_row(const struct call_tree *tree, struct grid *grid, uint32_t index, const struct time_unit *unit)
+{
+    const struct context_node *node = &tree->context->nodes[index];
+    double whole = (double)tree->context->nodes[0].total_weight;
+    struct text name = TEXT_INIT, place = TEXT_INIT;
+    char text[32];
+    struct grid_row *row = grid_add(grid, index, GRID_PLAIN);
+    if (!row)
+        return;
+    context_node_name(tree->trace, node, &name);
+    context_node_place(tree->trace, node, &place);
+    row->depth = (uint8_t)(node->depth - 1 < 60 ? node->depth - 1 : 60);
+    row->fold = node->first_child == ID_NONE ? 0 : tree->open[index] ? 'o' : 'c';
+    row->colour = (uint8_t)palette_for_frame(node->module.index, node->function.index, node->flags & CONTEXT_KERNEL);
+    grid_set(grid, CALL_TREE_TOTAL, (double)node->total_weight, format_in_unit(text, sizeof text, node->total_weight, unit));
+    grid_set(grid, CALL_TREE_PERCENT, (double)node->total_weight, format_percent(text, sizeof text, (double)node->total_weight, whole));
+    grid_set(grid, CALL_TREE_BAR, whole > 0 ? (double)node->total_weight / whole : 0, "");
+    grid_set(grid, CALL_TREE_SELF, (double)node->self_weight, format_in_unit(text, sizeof text, node->self_weight, unit));
+    grid_set(grid, CALL_TREE_SAMPLES, (double)node->total_count, format_count(text, sizeof text, node->total_count));
+    grid_set(grid, CALL_TREE_PLACE, 0, place.data ? place.data : "");
+    grid_set(grid, CALL_TREE_NAME, 0, name.data ? name.data : "");
+    grid->failed |= name.failed || place.failed;
+    text_finish(&name);
+    text_finish(&place);
+}
+
+/* The next node in the order of the tree, not into `node` unless it is open. */
+static uint32_t next_shown(const struct call_tree *tree, uint32_t node)
+{
+    const struct context_node *nodes = tree->context->nodes;
+    if (nodes[node].first_child != ID_NONE && (tree->open[node] || node == 0))
+        return nodes[node].first_child;
+    while (node != ID_NONE && nodes[node].next_sibling == ID_NONE)
+        node = nodes[node].parent;
+    return node == ID_NONE ? ID_NONE : nodes[node].next_sibling;
+}
+
+void call_tree_fill(const struct call_tree *tree, struct grid *grid)
+{
+    const struct time_unit *unit = time_unit_for(tree->context->nodes[0].total_weight);
+    grid_clear(grid);
+    for (uint32_t node = next_shown(tree, 0); node != ID_NONE; node = next_shown(tree, node))
+        add_row(tree, grid, node, unit);
+}
+
+void call_tree_open_hottest(struct call_tree *tree)
+{
+    const struct context_node *nodes = tree->context->nodes;
+    for (uint32_t node = nodes[0].first_child; node != ID_NONE; node = nodes[node].first_child) {
+        tree->open[node] = true;
+        if (nodes[node].self_weight * 2 > nodes[node].total_weight)
+            break; /* most of the time is spent here */
+    }
+}
+
+void call_tree_close_all(struct call_tree *tree)
+{
+    memset(tree->open, 0, tree->context->count * sizeof *tree->open);
+}
+
+void call_tree_reveal(struct call_tree *tree, uint32_t node)
+{
+    if (node >= tree->context->count)
+        return;
+    for (uint32_t at = tree->context->nodes[node].parent; at != ID_NONE; at = tree->context->nodes[at].parent)
+        tree->open[at] = true;
+}
+
+static uint32_t child_with(const struct calling_context *context, uint32_t parent, const struct trace_frame *frame)
+{
+    for (uint32_t child = context->nodes[parent].first_child; child != ID_NONE; child = context->nodes[child].next_sibling)
+        if (string_is(context->nodes[child].function, frame->function) && context->nodes[child].module.index == frame->module.index)
+            return child;
+    return ID_NONE;
+}
+
+uint32_t context_find_stack(const struct trace *trace, const struct calling_context *context, stack_id stack)
+{
+    uint32_t stack_count, frame_count, path[256], depth = 0, node = 0;
+    const struct stack_node *stacks = trace_stacks(trace, &stack_count);
+    const struct trace_frame *frames = trace_frames(trace, &frame_count);
+    for (; stack.index < stack_count; stack = stacks[stack.index].parent) {
+        if (depth == 256) /* deeper ones: the outermost are looked for */
+            memmove(path, path + 1, --depth * sizeof *path);
+        path[depth++] = stacks[stack.index].frame.index;
+    }
+    while (depth-- > 0 && path[depth] < frame_count) {
+        uint32_t child = child_with(context, node, &frames[path[depth]]);
+        if (child == ID_NONE)
+            break;
+        node = child;
+    }
+    return node ? node : ID_NONE;
+}
+
+uint32_t context_find_function(const struct calling_context *context, string_id function)
+{
+    uint32_t best = ID_NONE;
+    for (uint32_t i = 1; i < context->count; i++)
+        if (string_is(context->nodes[i].function, function) &&
+            (best == ID_NONE || context->nodes[i].total_weight > context->nodes[best].total_weight))
+            best = i;
+    return best;
+}
+
+static bool node_matches(const struct trace *trace, const struct context_node *node, const regex_t *pattern)
+{
+    struct text name = TEXT_INIT;
+    context_node_name(trace, node, &name);
+    bool matches = name.data && regexec(pattern, name.data, 0, NULL, 0) == 0;
+    text_finish(&name);
+    return matches;
+}
+
+uint32_t context_find_next(const struct trace *trace, const struct calling_context *context, const regex_t *pattern, uint32_t from, bool forward)
+{
+    uint32_t count = context->count;
+    for (uint32_t i = 1; i <= count; i++) {
+        uint32_t at = (uint32_t)((forward ? (uint64_t)from + i : (uint64_t)from + 2 * (uint64_t)count - i) % count);
+        if (at && node_matches(trace, &context->nodes[at], pattern))
+            return at;
+    }
+    return ID_NONE;
+}

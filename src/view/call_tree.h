@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* A calling context tree as a list of rows: which branches are open, and where a stack is in it. */
+#ifndef HP_VIEW_CALL_TREE_H
+#define HP_VIEW_CALL_TREE_H
+
+#include "analysis/calling_context.h"
+#include "grid.h"
+
+struct call_tree {
+    const struct trace *trace;
+    struct calling_context *context;
+    bool *open;          /* by node */
+};
+
+enum call_tree_column { CALL_TREE_TOTAL, CALL_TREE_PERCENT, CALL_TREE_BAR, CALL_TREE_SELF, CALL_TREE_SAMPLES, CALL_TREE_PLACE, CALL_TREE_NAME, CALL_TREE_COLUMNS };
+extern const struct grid_column call_tree_columns[CALL_TREE_COLUMNS];
+
+int call_tree_create(const struct trace *trace, const struct context_options *options, struct call_tree **ret_tree, struct error *err);
+void call_tree_destroy(struct call_tree *tree);
+DEFINE_CLEANUP(struct call_tree *, call_tree_destroy)
+
+/* Rows of what is open; ids are nodes. */
+void call_tree_fill(const struct call_tree *tree, struct grid *grid);
+void call_tree_open_hottest(struct call_tree *tree);
+void call_tree_close_all(struct call_tree *tree);
+void call_tree_reveal(struct call_tree *tree, uint32_t node); /* opens what is above it */
+
+/* The node that a stack ends in, or as much of it as there is; the heaviest node of a function. ID_NONE: none. */
+uint32_t context_find_stack(const struct trace *trace, const struct calling_context *context, stack_id stack);
+uint32_t context_find_function(const struct calling_context *context, string_id function);
+/* The next node, in the order of the tree, whose name matches. */
+uint32_t context_find_next(const struct trace *trace, const struct calling_context *context, const regex_t *pattern, uint32_t from, bool forward);
+
+/* "[kernel]", "main", "[callers unknown]" ...; file:line where it is known, else the module. */
+void context_node_name(const struct trace *trace, const struct context_node *node, struct text *out);
+void context_node_place(const struct trace *trace, const struct context_node *node, struct text *out);
+
+#endif

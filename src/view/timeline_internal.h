@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the files of the timeline; nobody else includes it. */
+#ifndef HP_VIEW_TIMELINE_INTERNAL_H
+#define HP_VIEW_TIMELINE_INTERNAL_H
+
+#include "base/arena.h"
+#include "timeline.h"
+
+/* What is known of a name where only the name is: of the spans with it the kind that took most time. */
+struct name_facts {
+    int64_t total_ns;
+    string_id category;
+    uint8_t kind;
+    bool chosen, known;
+    int8_t found; /* -1: not looked at yet */
+};
+
+struct picture_slot {
+    uint32_t lane;
+    struct lane_picture picture;
+};
+
+struct timeline_inside {
+    struct arena arena;            /* names of lanes */
+    struct timeline_lane *in_order;/* lanes as they come, when they are shown sorted */
+    uint32_t *lane_of_track;
+    uint32_t track_count;
+
+    struct name_facts *names;      /* by string id */
+    uint32_t name_count;
+    const struct trace_filter *filter;
+    struct filter_match *match;
+    const regex_t *pattern;
+
+    int64_t begin_ns, end_ns;      /* what the pictures are of */
+    unsigned columns, depth;
+    struct picture_slot *slots;
+    size_t slot_count, slot_capacity;
+};
+
+static inline struct timeline_inside *inside_of(const struct timeline *timeline)
+{
+    return timeline->inside;
+}
+void timeline_forget_pictures(struct timeline *timeline);
+bool timeline_name_found(struct timeline *timeline, string_id name);
+const struct name_facts *timeline_name(const struct timeline *timeline, string_id name);
+
+/* Rows of nesting, given out in order of begin: the first that is free. */
+struct row_slots {
+    int64_t end_ns[TIMELINE_DEPTH_MAX];
+    unsigned limit, used;
+};
+unsigned row_slots_take(struct row_slots *slots, int64_t begin_ns, int64_t end_ns);
+
+/* Calls visit for each span of the lane that meets [begin_ns, end_ns), by begin; stops when it returns non-zero, and returns that. */
+struct visited_span {
+    span_id id;
+    int64_t begin_ns, end_ns;
+    const struct span_block *block;
+    uint32_t row;
+};
+int timeline_visit(const struct timeline *timeline, uint32_t lane, int64_t begin_ns, int64_t end_ns, uint32_t columns,
+                   int (*visit)(void *context, const struct visited_span *span), void *context, struct error *err);
+
+#endif

@@ -7,10 +7,19 @@
 
 #include <errno.h>
 
+#define PAIR_PERIOD_MAX 4
+
+static bool is_on_lane(const struct path_hop *hop)
+{
+    return hop->state == PATH_WORK || hop->state == PATH_DESCHEDULED;
+}
+
+/* A preempted stretch is one with what was preempted. */
 static bool continues(const struct path_hop *hop, const struct path_hop *next)
 {
-    return hop->state != PATH_EDGE && next->state == hop->state && hop->track.index == next->track.index &&
-           hop->span.index == next->span.index && hop->begin_ns + hop->duration_ns == next->begin_ns;
+    return (next->state == hop->state ? hop->state != PATH_EDGE : is_on_lane(hop) && is_on_lane(next)) &&
+           hop->track.index == next->track.index && hop->span.index == next->span.index &&
+           hop->begin_ns + hop->duration_ns == next->begin_ns;
 }
 
 static struct path_hop hop_of(const struct critical_path *path, const struct activities *activities, uint32_t step)
@@ -23,7 +32,8 @@ static struct path_hop hop_of(const struct critical_path *path, const struct act
                            .state = part.state,
                            .rule = part.rule,
                            .confidence = part.confidence,
-                           .duration_ns = part.time_ns};
+                           .duration_ns = part.time_ns,
+                           .descheduled_ns = part.state == PATH_DESCHEDULED ? part.time_ns : 0};
     hop.begin_ns = step == 0 ? path->graph->begin_ns : path->graph->time_ns[path->steps[step - 1].point];
     return hop;
 }
@@ -32,7 +42,7 @@ static bool wanted(const struct critical_path *path, const struct activities *ac
                    const struct activity_set *where, const struct path_hop *hop, uint32_t step)
 {
     const struct path_step *of = &path->steps[step];
-    bool crosses = of->edge != EDGE_NONE && step > 0 &&
+    bool crosses = of->edge != EDGE_NONE && step > 0 && path->graph->lane[of->point] != LANE_NONE &&
                    path->graph->lane[path->steps[step - 1].point] != path->graph->lane[of->point];
     if (hop->duration_ns == 0 && !crosses)
         return false;
@@ -51,6 +61,9 @@ static int gather(struct path_hops *hops, const struct critical_path *path, cons
         struct path_hop *last = hops->count ? &hops->hops[hops->count - 1] : NULL;
         if (last && continues(last, &hop)) {
             last->duration_ns += hop.duration_ns;
+            last->descheduled_ns += hop.descheduled_ns;
+            if (hop.state == PATH_WORK)
+                last->state = PATH_WORK;
             continue;
         }
         struct path_hop *grown = array_reserve(hops->hops, &capacity, hops->count + 1, sizeof *grown);
@@ -78,6 +91,7 @@ static uint32_t count_repeats(const struct path_hops *hops, size_t first, uint32
     return (uint32_t)(1 + matched / period);
 }
 
+/* The sequence that repeats most often. A pair of long ones is no loop, but a chance that makes the list harder to read. */
 static struct path_fold fold_at(const struct path_hops *hops, size_t first)
 {
     struct path_fold best = {.first = (uint32_t)first, .period = 1, .repeats = 1};
@@ -85,12 +99,9 @@ static struct path_fold fold_at(const struct path_hops *hops, size_t first)
         if (!alike(&hops->hops[first], &hops->hops[first + period]))
             continue;
         uint32_t repeats = count_repeats(hops, first, period);
-        if (repeats > 1 && (uint64_t)repeats * period > (uint64_t)best.repeats * best.period) {
+        if (repeats > best.repeats && (repeats > 2 || period <= PAIR_PERIOD_MAX)) {
             best.period = period;
             best.repeats = repeats;
-            if ((uint64_t)repeats * period >=
-                PATH_FOLD_PERIOD_MAX * 4) /* long enough: do not compare it again and again */
-                break;
         }
     }
     for (uint64_t i = 0; i < (uint64_t)best.period * best.repeats; i++)
@@ -135,16 +146,14 @@ void path_hops_destroy(struct path_hops *hops)
     free(hops);
 }
 
-int64_t path_fold_hop_time(const struct path_hops *hops, const struct path_fold *fold, uint32_t at,
-                           uint8_t *ret_confidence)
+struct path_hop path_fold_hop(const struct path_hops *hops, const struct path_fold *fold, uint32_t at)
 {
-    int64_t time_ns = 0;
-    uint8_t confidence = CONFIDENCE_CERTAIN;
-    for (uint32_t r = 0; r < fold->repeats; r++) {
+    struct path_hop sum = hops->hops[fold->first + at];
+    for (uint32_t r = 1; r < fold->repeats; r++) {
         const struct path_hop *hop = &hops->hops[fold->first + (size_t)r * fold->period + at];
-        time_ns += hop->duration_ns;
-        confidence = hop->confidence > confidence ? hop->confidence : confidence;
+        sum.duration_ns += hop->duration_ns;
+        sum.descheduled_ns += hop->descheduled_ns;
+        sum.confidence = hop->confidence > sum.confidence ? hop->confidence : sum.confidence;
     }
-    *ret_confidence = confidence;
-    return time_ns;
+    return sum;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A critical path as hops: stretches of one span on one lane, and the edges between lanes. Where the same sequence of
- * hops (lanes, activities, rules) follows itself again and again, as loops make it, it stands once, with a count.
+ * A critical path as hops: stretches of one span on one lane, preempted or not, and the edges between lanes; to pass a
+ * join is one of them. Where the same sequence of hops (lanes, activities, rules) follows itself again and again, as
+ * loops make it, it stands once, with a count.
  */
 #ifndef HP_ANALYSIS_PATH_HOPS_H
 #define HP_ANALYSIS_PATH_HOPS_H
@@ -16,9 +17,10 @@ struct path_hop {
     uint8_t rule;  /* of PATH_EDGE */
     uint8_t confidence;
     int64_t begin_ns, duration_ns;
+    int64_t descheduled_ns; /* of it, off the processor though it could have run */
 };
 
-#define PATH_FOLD_PERIOD_MAX 64
+#define PATH_FOLD_PERIOD_MAX 32
 
 struct path_fold {
     uint32_t first, period; /* in hops: the sequence hops[first .. first + period) */
@@ -39,8 +41,7 @@ int path_hops_create(const struct critical_path *path, const struct activities *
 void path_hops_destroy(struct path_hops *hops);
 DEFINE_CLEANUP(struct path_hops *, path_hops_destroy)
 
-/* Time of one hop of a fold's sequence over all repeats, and the worst confidence of them. */
-int64_t path_fold_hop_time(const struct path_hops *hops, const struct path_fold *fold, uint32_t at,
-                           uint8_t *ret_confidence);
+/* One hop of a fold's sequence: the first, with the times and the worst confidence of all repeats. */
+struct path_hop path_fold_hop(const struct path_hops *hops, const struct path_fold *fold, uint32_t at);
 
 #endif

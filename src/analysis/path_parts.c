@@ -33,6 +33,19 @@ static enum path_state state_of(enum interval_kind kind)
     }
 }
 
+/* An edge is of what it begins or ends: the span that stands before its destination, or the one behind it, or that of
+ * its source. */
+static uint32_t activity_of_edge(const struct dependency_graph *graph, const struct activities *activities,
+                                 uint32_t from, uint32_t to)
+{
+    uint32_t lane = graph->lane[to], activity = activity_of(activities, graph->span[to]);
+    if (activity != ACTIVITY_NONE || lane == LANE_NONE)
+        return activity;
+    if (to + 1 < graph->lanes[lane].first_point + graph->lanes[lane].point_count)
+        activity = activity_of(activities, graph->span[to + 1]);
+    return activity != ACTIVITY_NONE ? activity : activity_of(activities, graph->span[from]);
+}
+
 struct path_part path_part_of(const struct critical_path *path, const struct activities *activities, uint32_t step)
 {
     const struct dependency_graph *graph = path->graph;
@@ -49,6 +62,7 @@ struct path_part path_part_of(const struct critical_path *path, const struct act
     };
     if (of->edge != EDGE_NONE) {
         part.state = PATH_EDGE;
+        part.activity = activity_of_edge(graph, activities, graph->edges[of->edge].from, of->point);
         part.rule = graph->edges[of->edge].rule;
         part.confidence = graph->edges[of->edge].confidence;
     }

@@ -24,7 +24,7 @@ enum path_state {
 const char *path_state_name(enum path_state state);
 
 struct path_part {
-    uint32_t activity;  /* of the innermost span; of an edge: of its destination's */
+    uint32_t activity;  /* of the innermost span; of an edge: of what it begins or ends */
     track_id track;     /* TRACK_NONE for a join */
     uint8_t state;      /* enum path_state */
     uint8_t rule;       /* of PATH_EDGE */

@@ -29,8 +29,10 @@ struct scaling {
 
 static double share_of(const struct changing *changing, const struct scaling *scaling, uint32_t lane, uint32_t point)
 {
-    bool code = interval_is_code(changing, point);
-    double share = activity_set_share(scaling->set, changing->graph->lanes[lane].track, changing->graph->span[point], code);
+    bool code = span_kind_is_code(
+        changing->activities->rows[activity_of(changing->activities, changing->graph->span[point])].kind);
+    double share =
+        activity_set_share(scaling->set, changing->graph->lanes[lane].track, changing->graph->span[point], code);
     return code && share < 1 && scaling->code_shares ? (double)scaling->code_shares[point] : share;
 }
 
@@ -39,7 +41,7 @@ static void scale_point(struct changing *changing, const struct scaling *scaling
     const struct dependency_graph *graph = changing->graph;
     uint32_t lane = graph->lane[point];
     enum interval_kind kind = graph->interval[point];
-    if (lane == LANE_NONE || kind == INTERVAL_IDLE || kind == INTERVAL_DESCHEDULED)
+    if (lane == LANE_NONE || kind == INTERVAL_IDLE)
         return;
     double share = share_of(changing, scaling, lane, point);
     if (share <= 0)
@@ -56,7 +58,8 @@ static void scale_point(struct changing *changing, const struct scaling *scaling
     }
 }
 
-int what_if_scale(struct changing *changing, const struct what_if_scale *scale, uint64_t *ret_changed, struct error *err)
+int what_if_scale(struct changing *changing, const struct what_if_scale *scale, uint64_t *ret_changed,
+                  struct error *err)
 {
     CLEANUP(activity_set_destroyp) struct activity_set *set = NULL;
     CLEANUP(freep) float *code_shares = NULL;

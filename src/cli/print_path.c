@@ -43,16 +43,16 @@ static void json_lane(struct json *json, const char *key, const struct trace *tr
 static void json_hop(struct json *json, const struct path_report *report, const struct path_fold *fold, uint32_t at,
                      size_t sequence)
 {
-    const struct path_hop *hop = &report->hops->hops[fold->first + at];
+    struct path_hop hop = path_fold_hop(report->hops, fold, at);
     const struct trace *trace = report->graph->trace;
-    struct path_part part = path_hop_part(hop);
+    struct path_part part = path_hop_part(&hop);
     struct text name = TEXT_INIT;
-    int64_t time_ns = path_fold_hop_time(report->hops, fold, at, &part.confidence);
     path_part_name(trace, report->activities, &part, &name);
     json_open(json, NULL, '{');
-    json_i64(json, "begin_ns", hop->begin_ns);
-    json_i64(json, "duration_ns", time_ns);
-    json_lane(json, "lane", trace, hop->track);
+    json_i64(json, "begin_ns", hop.begin_ns);
+    json_i64(json, "duration_ns", hop.duration_ns);
+    json_i64(json, "descheduled_ns", hop.descheduled_ns);
+    json_lane(json, "lane", trace, hop.track);
     json_string(json, "name", name.data);
     json_string(json, "category", path_part_category(trace, report->activities, &part));
     json_string(json, "kind", path_part_kind(report->activities, &part));
@@ -60,8 +60,8 @@ static void json_hop(struct json *json, const struct path_report *report, const 
     bool explained = part.state != PATH_UNEXPLAINED && part.state != PATH_START &&
                      !(part.state == PATH_EDGE && part.rule == EDGE_RULE_LANE_START);
     json_string(json, "confidence", explained ? confidence_name((enum confidence)part.confidence) : NULL);
-    if (hop->span.index != ID_NONE)
-        json_u64(json, "span", hop->span.index);
+    if (hop.span.index != ID_NONE)
+        json_u64(json, "span", hop.span.index);
     else
         json_null(json, "span");
     json_u64(json, "repeats", fold->repeats);
@@ -253,7 +253,8 @@ void print_path_blame(const struct trace *trace, const struct path_blame *blame,
     text_add_char(out, '\n');
     text_add_styled(out, look, STYLE_BOLD, "Who waited for whom");
     text_addf(out, " (%s)  ", unit->name);
-    text_add_styled(out, look, STYLE_DIM, "in the whole run, on the path or not\n");
+    text_add_styled(out, look, STYLE_DIM, "in the whole run, on the path or not");
+    text_add_char(out, '\n');
     if (table_create(columns, sizeof columns / sizeof *columns, &table) < 0) {
         out->failed = true;
         return;

@@ -2,6 +2,8 @@
 /* What a lane is called on a screen. */
 #include "lane_label.h"
 
+#include <string.h>
+
 static void add_process(struct text *out, const struct trace *trace, process_id id)
 {
     uint32_t count;
@@ -22,7 +24,8 @@ void text_add_lane_label(struct text *out, const struct trace *trace, track_id i
         return;
     const struct trace_track *track = &tracks[id.index];
     const char *name = trace_text(trace, track->name);
-    add_process(out, trace, track->process);
+    if (strncmp(name, "rank ", 5) != 0) /* MPI's main threads are called that */
+        add_process(out, trace, track->process);
     if (track->kind == TRACK_KIND_STREAM && track->device >= 0)
         text_addf(out, "device %d ", track->device);
     text_add_string(out, *name ? name : track_kind_name(track->kind));

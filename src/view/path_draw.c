@@ -165,24 +165,27 @@ static void draw_hop(struct drawing *drawing, struct table *table, const struct 
 {
     const struct path_report *report = drawing->report;
     const struct trace *trace = report->graph->trace;
-    const struct path_hop *hop = &report->hops->hops[fold->first + at];
-    struct path_part part = path_hop_part(hop);
+    struct path_hop hop = path_fold_hop(report->hops, fold, at);
+    struct path_part part = path_hop_part(&hop);
     struct text name = TEXT_INIT, lane = TEXT_INIT;
     char begin[32], repeats[32] = "";
-    int64_t time_ns = path_fold_hop_time(report->hops, fold, at, &part.confidence);
     const char *bracket = drawing->look->utf8 ? (fold->period == 1        ? ""
                                                  : at == 0                ? "┌"
                                                  : at + 1 == fold->period ? "└"
                                                                           : "│")
                                               : (fold->period == 1 ? "" : "|");
     path_part_name(trace, report->activities, &part, &name);
-    text_add_lane_label(&lane, trace, hop->track);
+    text_add_lane_label(&lane, trace, hop.track);
     if (fold->repeats > 1 && at == 0)
         snprintf(repeats, sizeof repeats, "%s%" PRIu32, drawing->look->utf8 ? "×" : "x", fold->repeats);
     table_row(table);
-    table_cell(table, format_duration(begin, sizeof begin, hop->begin_ns - report->graph->begin_ns));
-    cell_time(table, drawing, time_ns);
-    cell_percent(table, time_ns, report->path->length_ns);
+    table_cell(table, format_duration(begin, sizeof begin, hop.begin_ns - report->graph->begin_ns));
+    cell_time(table, drawing, hop.duration_ns);
+    cell_percent(table, hop.duration_ns, report->path->length_ns);
+    if (hop.descheduled_ns)
+        cell_time(table, drawing, hop.descheduled_ns);
+    else
+        table_cell(table, "");
     table_cell(table, repeats);
     table_cell(table, fold->repeats > 1 ? bracket : "");
     cell_proof(table, part.state != PATH_UNEXPLAINED && part.state != PATH_START, part.confidence);
@@ -196,11 +199,11 @@ static void draw_hop(struct drawing *drawing, struct table *table, const struct 
 static void draw_hops(struct drawing *drawing)
 {
     const struct table_column columns[] = {
-        {"at", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"time", ALIGN_RIGHT, SHRINK_NEVER, 0},
-        {"%", ALIGN_RIGHT, SHRINK_DROP, 0},   {"", ALIGN_RIGHT, SHRINK_NEVER, 0},
-        {"", ALIGN_LEFT, SHRINK_NEVER, 0},    {"proof", ALIGN_LEFT, SHRINK_DROP, 0},
-        {"kind", ALIGN_LEFT, SHRINK_DROP, 0}, {"what", ALIGN_LEFT, SHRINK_MIDDLE, 16},
-        {"lane", ALIGN_LEFT, SHRINK_END, 10},
+        {"at", ALIGN_RIGHT, SHRINK_NEVER, 0},    {"time", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"%", ALIGN_RIGHT, SHRINK_DROP, 0},      {"off cpu", ALIGN_RIGHT, SHRINK_DROP, 0},
+        {"", ALIGN_RIGHT, SHRINK_NEVER, 0},      {"", ALIGN_LEFT, SHRINK_NEVER, 0},
+        {"proof", ALIGN_LEFT, SHRINK_DROP, 0},   {"kind", ALIGN_LEFT, SHRINK_DROP, 0},
+        {"what", ALIGN_LEFT, SHRINK_MIDDLE, 16}, {"lane", ALIGN_LEFT, SHRINK_END, 10},
     };
     const struct path_hops *hops = drawing->report->hops;
     size_t shown = limit(drawing, hops->fold_count);

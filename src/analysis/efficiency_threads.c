@@ -38,8 +38,11 @@ static void start_candidates(struct finding *finding)
     trace_time_range(finding->reading->trace, &begin_ns, &end_ns);
     for (uint32_t i = 0; i < finding->process_count; i++) {
         const struct trace_process *process = &finding->processes[i];
-        finding->candidates[i] = (struct candidate){.main = ID_NONE, .begin_ns = process->start_ns > begin_ns ? process->start_ns : begin_ns,
-                                                    .end_ns = process->end_ns != INT64_MIN ? process->end_ns : end_ns};
+        finding->candidates[i] = (struct candidate){.main = ID_NONE, .begin_ns = process->start_ns, .end_ns = end_ns};
+        if (process->attached && process->start_ns < begin_ns)
+            finding->candidates[i].begin_ns = begin_ns;
+        if (process->end_ns != INT64_MIN)
+            finding->candidates[i].end_ns = process->end_ns;
     }
 }
 

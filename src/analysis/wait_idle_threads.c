@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Threads of OpenMP's without anything to do: between their parts of regions, while the thread that forks for them runs alone (idle
- * threads) or a region with a smaller team (limited parallelism).
+ * threads) or a region with a smaller team (limited parallelism); in regions that they take part in, what forking and joining takes.
  */
 #include "wait_internal.h"
 
@@ -11,6 +11,7 @@
 
 struct stretch {
     uint32_t lane, span;
+    uint32_t region; /* of a part; a region's own */
     int64_t begin_ns, end_ns;
 };
 
@@ -31,13 +32,14 @@ static int by_lane(const void *left, const void *right)
     return order ? order : COMPARE(a->span, b->span);
 }
 
-static int stretch_add(struct stretch **stretches, size_t *count, size_t *capacity, const struct span_table *table, uint32_t span)
+static int stretch_add(struct stretch **stretches, size_t *count, size_t *capacity, const struct span_table *table, uint32_t span,
+                       uint32_t region)
 {
     struct stretch *grown = array_reserve(*stretches, capacity, *count + 1, sizeof *grown);
     if (!grown)
         return -ENOMEM;
     *stretches = grown;
-    grown[(*count)++] = (struct stretch){table->track[span], span, table->begin_ns[span], table->end_ns[span]};
+    grown[(*count)++] = (struct stretch){table->track[span], span, region, table->begin_ns[span], table->end_ns[span]};
     return 0;
 }
 
@@ -60,10 +62,10 @@ static int read_parts(struct idle *idle)
         uint32_t region = building->links[i].from.index, part = building->links[i].to.index;
         if (building->links[i].kind != LINK_KIND_FORK)
             continue;
-        result = stretch_add(&idle->regions, &idle->region_count, &idle->region_capacity, table, region);
+        result = stretch_add(&idle->regions, &idle->region_count, &idle->region_capacity, table, region, region);
         if (result < 0 || table->track[region] == table->track[part])
             continue;
-        result = stretch_add(&idle->parts, &idle->part_count, &idle->part_capacity, table, part);
+        result = stretch_add(&idle->parts, &idle->part_count, &idle->part_capacity, table, part, region);
         idle->owner[table->track[part]] = table->track[region];
     }
     if (idle->region_count)
@@ -75,19 +77,26 @@ static int read_parts(struct idle *idle)
     return result;
 }
 
-static int add_idle(struct idle *idle, uint32_t lane, uint32_t region, int64_t begin_ns, int64_t end_ns)
+/* A thread's time without work, between its parts of two regions (ID_NONE: before the first, behind the last). */
+struct gap {
+    uint32_t lane, before, behind;
+};
+
+static int add_idle(struct idle *idle, const struct gap *gap, uint32_t region, int64_t begin_ns, int64_t end_ns)
 {
+    uint32_t lane = gap->lane;
+    uint8_t pattern = region == ID_NONE ? WAIT_OMP_IDLE : region == gap->before || region == gap->behind ? WAIT_OMP_FORK : WAIT_OMP_LIMITED;
     const struct wait_state state = {.span = SPAN_NONE, .lane = {lane}, .cause = {region}, .cause_lane = {idle->owner[lane]}, .begin_ns = begin_ns,
-                                     .time_ns = end_ns - begin_ns, .pattern = region == ID_NONE ? WAIT_OMP_IDLE : WAIT_OMP_LIMITED,
+                                     .time_ns = end_ns - begin_ns, .pattern = pattern,
                                      .confidence = CONFIDENCE_HIGH};
     return wait_add(idle->building, &state);
 }
 
 /* Shares a thread's gap out among the regions of its owner that ran meanwhile and the times between them. */
-static int share_gap(struct idle *idle, uint32_t lane, int64_t begin_ns, int64_t end_ns)
+static int share_gap(struct idle *idle, const struct gap *gap, int64_t begin_ns, int64_t end_ns)
 {
     size_t low = 0, high = idle->region_count;
-    uint32_t owner = idle->owner[lane];
+    uint32_t owner = idle->owner[gap->lane];
     int result = 0;
     while (low < high) { /* the first region of the owner's that ends behind the begin */
         size_t middle = low + (high - low) / 2;
@@ -100,15 +109,15 @@ static int share_gap(struct idle *idle, uint32_t lane, int64_t begin_ns, int64_t
     for (; result == 0 && low < idle->region_count && idle->regions[low].lane == owner && idle->regions[low].begin_ns < end_ns; low++) {
         const struct stretch *region = &idle->regions[low];
         if (region->begin_ns > begin_ns) {
-            result = add_idle(idle, lane, ID_NONE, begin_ns, region->begin_ns);
+            result = add_idle(idle, gap, ID_NONE, begin_ns, region->begin_ns);
             begin_ns = region->begin_ns;
         }
         int64_t until_ns = region->end_ns < end_ns ? region->end_ns : end_ns;
         if (result == 0)
-            result = add_idle(idle, lane, region->span, begin_ns, until_ns);
+            result = add_idle(idle, gap, region->span, begin_ns, until_ns);
         begin_ns = until_ns;
     }
-    return result ? result : add_idle(idle, lane, ID_NONE, begin_ns, end_ns);
+    return result ? result : add_idle(idle, gap, ID_NONE, begin_ns, end_ns);
 }
 
 /* From the process' begin to its end, as far as they are known; else the trace's. */
@@ -119,24 +128,27 @@ static void life_of(const struct wait_building *building, uint32_t lane, int64_t
     trace_time_range(building->trace, ret_begin_ns, ret_end_ns);
     if (process >= count)
         return;
-    if (processes[process].start_ns > *ret_begin_ns)
+    if (!processes[process].attached || processes[process].start_ns > *ret_begin_ns)
         *ret_begin_ns = processes[process].start_ns;
-    if (processes[process].end_ns != INT64_MIN && processes[process].end_ns < *ret_end_ns)
+    if (processes[process].end_ns != INT64_MIN)
         *ret_end_ns = processes[process].end_ns;
 }
 
 static int idle_of(struct idle *idle, const struct stretch *parts, size_t count)
 {
     int64_t at_ns, end_ns;
-    uint32_t lane = parts[0].lane;
+    struct gap gap = {.lane = parts[0].lane, .before = ID_NONE};
     int result = 0;
-    life_of(idle->building, lane, &at_ns, &end_ns);
+    life_of(idle->building, gap.lane, &at_ns, &end_ns);
     for (size_t i = 0; i < count && result == 0; i++) {
+        gap.behind = parts[i].region;
         if (parts[i].begin_ns > at_ns)
-            result = share_gap(idle, lane, at_ns, parts[i].begin_ns);
+            result = share_gap(idle, &gap, at_ns, parts[i].begin_ns);
+        gap.before = parts[i].region;
         at_ns = parts[i].end_ns > at_ns ? parts[i].end_ns : at_ns;
     }
-    return result == 0 && end_ns > at_ns ? share_gap(idle, lane, at_ns, end_ns) : result;
+    gap.behind = ID_NONE;
+    return result == 0 && end_ns > at_ns ? share_gap(idle, &gap, at_ns, end_ns) : result;
 }
 
 int wait_find_idle_threads(struct wait_building *building)

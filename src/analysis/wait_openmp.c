@@ -16,7 +16,7 @@ struct part {
     uint32_t last_task;             /* ID_NONE: it ran none */
     int64_t begin_ns, end_ns;       /* waiting */
     int64_t task_end_ns;            /* of the last task it ran; INT64_MIN: none */
-    bool is_explicit;
+    uint8_t pattern;
 };
 
 /* Time of tasks that a lane ran within [begin, end) of a span, and the last of them. */
@@ -37,7 +37,7 @@ static int64_t tasks_within(const struct span_table *table, uint32_t span, int64
 }
 
 /* The waiting part of a barrier, taskwait or taskgroup: the whole span where nothing else is known. */
-static int waiting_part(struct wait_building *building, uint32_t span, int64_t *ret_begin_ns, int64_t *ret_end_ns, bool *ret_explicit)
+static int waiting_part(struct wait_building *building, uint32_t span, int64_t *ret_begin_ns, int64_t *ret_end_ns, uint8_t *ret_pattern)
 {
     const struct span_table *table = building->table;
     struct payload payload;
@@ -52,16 +52,20 @@ static int waiting_part(struct wait_building *building, uint32_t span, int64_t *
         *ret_begin_ns += (int64_t)start_ns;
     if (payload_field(&payload, FIELD_BARRIER_wait_ns, &wait_ns) && wait_ns <= (uint64_t)(*ret_end_ns - *ret_begin_ns))
         *ret_end_ns = *ret_begin_ns + (int64_t)wait_ns;
-    *ret_explicit = payload.present >> FIELD_BARRIER_type & 1 &&
-                    strcmp(trace_text(building->trace, payload.fields[FIELD_BARRIER_type].string), "explicit") == 0;
+    const char *type = payload.present >> FIELD_BARRIER_type & 1 ? trace_text(building->trace, payload.fields[FIELD_BARRIER_type].string) : "";
+    if (strcmp(type, "explicit") == 0)
+        *ret_pattern = WAIT_OMP_EXPLICIT_BARRIER;
+    else if (strcmp(type, "barrier") == 0)
+        *ret_pattern = WAIT_OMP_BARRIER;
     return 0;
 }
 
 static int part_read(struct wait_building *building, uint32_t span, struct part *ret_part)
 {
     const struct span_table *table = building->table;
-    *ret_part = (struct part){.span = span, .lane = table->track[span], .last_task = ID_NONE, .task_end_ns = INT64_MIN};
-    int result = waiting_part(building, span, &ret_part->begin_ns, &ret_part->end_ns, &ret_part->is_explicit);
+    *ret_part = (struct part){.span = span, .lane = table->track[span], .last_task = ID_NONE, .task_end_ns = INT64_MIN,
+                               .pattern = WAIT_OMP_IMPLICIT_BARRIER};
+    int result = waiting_part(building, span, &ret_part->begin_ns, &ret_part->end_ns, &ret_part->pattern);
     tasks_within(table, span, ret_part->begin_ns, ret_part->end_ns, &ret_part->last_task);
     if (ret_part->last_task != ID_NONE)
         ret_part->task_end_ns = table->end_ns[ret_part->last_task];
@@ -94,7 +98,7 @@ static int part_waits(struct wait_building *building, const struct part *part, c
     int64_t tasks_ns = tasks_within(table, part->span, part->begin_ns, until_ns, NULL);
     struct wait_state state = {.span = {part->span}, .lane = {part->lane}, .cause = {opening->cause}, .cause_lane = {opening->lane},
                                .begin_ns = part->begin_ns, .time_ns = until_ns - part->begin_ns - tasks_ns,
-                               .pattern = part->is_explicit ? WAIT_OMP_EXPLICIT_BARRIER : WAIT_OMP_IMPLICIT_BARRIER,
+                               .pattern = part->pattern,
                                .confidence = CONFIDENCE_CERTAIN};
     int result = part->lane == opening->lane ? 0 : wait_add(building, &state);
     state = (struct wait_state){.span = {part->span}, .lane = {part->lane}, .cause = SPAN_NONE, .cause_lane = TRACK_NONE,
@@ -234,7 +238,7 @@ static int find_taskwaits(struct wait_building *building)
     }
     for (uint32_t span = 0; span < table->count && result == 0; span++) {
         int64_t begin_ns, end_ns;
-        bool ignored;
+        uint8_t ignored;
         uint64_t task;
         if (table->kind[span] != SPAN_KIND_TASKWAIT && table->kind[span] != SPAN_KIND_TASKGROUP)
             continue;

@@ -224,3 +224,111 @@ def test_a_wait_that_another_wait_caused_is_charged_to_the_first_cause(mpi):
         if close(own[0]["direct_ns"], direct) and abs(own[0]["propagated_ns"] - passed_on) < 0.04 * passed_on:
             return
     pytest.fail(f"{own[0]}, expected direct {direct}, propagated {passed_on}")
+
+
+# --- OpenMP ------------------------------------------------------------------------------------------------------------
+
+OPENMP_MODES = ["implicit_barrier", "explicit_barrier", "critical", "lock", "ordered", "taskwait", "idle"]
+BARRIERS = {"waits_openmp": "wait at openmp barrier", "waits_openmp-clang": None}  # GCC's runtime does not tell which
+
+
+class Threads:
+    """One run of the OpenMP program, by one compiler: what it said, what was found."""
+
+    def __init__(self, program, hprofiler, trace, *modes):
+        self.program, self.hprofiler, self.trace = program, hprofiler, trace
+        done = subprocess.run([hprofiler, "run", "--backend", "openmp", "--no-summary", "-o", trace, "--", program, *modes],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        self.calls = [(mode, int(tid), name, int(came), int(went)) for _, mode, tid, name, came, went in map(str.split, done.stdout.splitlines())]
+        self.run = efficiency(hprofiler, trace)["runs"][0]
+
+    def of(self, mode, name):
+        return {tid: (came, went) for found, tid, what, came, went in self.calls if found == mode and what == name}
+
+    def found(self, pattern, mode):
+        """By thread: how long it waited so in constructs of the function that is the mode."""
+        sums = collections.Counter()
+        for row in self.run["waits"]:
+            if row["pattern"] == pattern and (row["victim"] or row["cause"] or "").endswith(f" in {mode}()"):
+                sums[int(row["victim_lane"].split("[")[1].rstrip("]"))] += row["time_ns"]
+        return sums
+
+    def sql(self, text):
+        done = subprocess.run([self.hprofiler, "query", self.trace, text, "--format", "json"], capture_output=True, text=True, timeout=60, check=True)
+        return json.loads(done.stdout)
+
+
+class Recordings:
+    def __init__(self, program, hprofiler, folder):
+        self.program, self.hprofiler, self.folder, self.runs = program, hprofiler, folder, []
+
+    def nth(self, nth):
+        while len(self.runs) <= nth:
+            self.runs.append(Threads(self.program, self.hprofiler, self.folder / f"run{len(self.runs)}.hpt", *OPENMP_MODES))
+        return self.runs[nth]
+
+
+@pytest.fixture(scope="module", params=BARRIERS)
+def openmp(request, hprofiler, apps, tmp_path_factory):
+    if not (apps / request.param).exists():
+        pytest.skip(f"{request.param} is not built: its compiler has no OpenMP here")
+    folder = tmp_path_factory.mktemp(request.param)
+    yield Recordings(apps / request.param, hprofiler, folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def until_the_last(name):
+    def expect(run, mode):
+        came = {tid: came for tid, (came, _) in run.of(mode, name).items()}
+        return {tid: max(came.values()) - time for tid, time in came.items()}
+    return expect
+
+
+def until_had(name):
+    def expect(run, mode):
+        return {tid: went - came for tid, (came, went) in run.of(mode, name).items()}
+    return expect
+
+
+@pytest.mark.parametrize("mode, pattern, expect", [
+    ("implicit_barrier", "wait at implicit barrier", until_the_last("for")),
+    ("explicit_barrier", "wait at explicit barrier", until_the_last("barrier")),
+    ("critical", "critical contention", until_had("critical")),
+    ("lock", "lock contention", until_had("lock")),
+    ("ordered", "wait at ordered", until_had("ordered")),
+    ("taskwait", "wait for tasks", until_had("taskwait")),
+])
+def test_threads_wait_as_long_as_the_program_says(openmp, mode, pattern, expect):
+    if "barrier" in mode:
+        pattern = BARRIERS[openmp.program.name] or pattern
+    for nth in range(RUNS):
+        run = openmp.nth(nth)
+        expected = {tid: length for tid, length in expect(run, mode).items() if length > LEAST_NS}
+        found = {tid: length for tid, length in run.found(pattern, mode).items() if length > LEAST_NS}
+        assert expected, "the program waited"
+        if found.keys() == expected.keys() and all(close(found[tid], expected[tid]) for tid in expected):
+            return
+    pytest.fail(f"found {found}, expected {expected}")
+
+
+def test_a_smaller_team_leaves_a_thread_idle(openmp):
+    for nth in range(RUNS):
+        run = openmp.nth(nth)
+        (came, went), = run.of("idle", "small_region").values()
+        found = run.found("limited parallelism", "idle")
+        if len(found) == 1 and close(sum(found.values()), went - came):
+            return
+    pytest.fail(f"found {found}, expected {went - came} of one thread")
+
+
+def test_threads_are_idle_while_one_runs_alone(openmp):
+    """All time between regions and around them, twice as two threads have nothing to do: added up by hand from the trace's regions."""
+    run = openmp.nth(0)
+    (came, went), = run.of("idle", "serial").values()
+    idle = sum(row["time_ns"] for row in run.run["waits"] if row["pattern"] == "idle threads")
+    regions, = run.sql("select sum(end_ns - begin_ns) as length from spans where kind = 'parallel'")
+    life, = run.sql("select end_ns - start_ns as length from processes where pid = (select min(pid) from tracks join spans on spans.track = tracks.id "
+                    "where spans.kind = 'parallel')")
+    assert close(idle, 2 * (life["length"] - regions["length"]), 2_000_000)
+    assert idle > 2 * 0.98 * (went - came)

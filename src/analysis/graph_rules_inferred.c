@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #define KIND(kind) (UINT64_C(1) << SPAN_KIND_##kind)
+#define CERTAINLY_ROOM 65536 /* bytes, as in graph_rules_mpi.c */
 #define COMPARE(left, right) (((left) > (right)) - ((left) < (right)))
 
 /* Something that belongs to what has the same key: the n-th of one side to the n-th of the other, in the order of time. */
@@ -133,7 +134,7 @@ static int send_edge(struct inferred *inferred, const struct item *send, const s
         return 0;
     bool known = map_get(&inferred->eager, nodes, &eager);
     int64_t posted_ns = graph_rules_time(mpi->rules, posted);
-    if ((known && send->bytes + 1 <= eager) || posted_ns <= graph_rules_begin_ns(mpi->rules, (span_id){blocked->span}) ||
+    if (send->bytes + 1 <= (known ? eager : CERTAINLY_ROOM) || posted_ns <= graph_rules_begin_ns(mpi->rules, (span_id){blocked->span}) ||
         posted_ns > graph_rules_end_ns(mpi->rules, (span_id){blocked->span}))
         return 0;
     return graph_rules_edge(mpi->rules, posted, graph_rules_end(mpi->rules, (span_id){blocked->span}), EDGE_RULE_LARGE_SEND,

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #define KIND(kind) (UINT64_C(1) << SPAN_KIND_##kind)
+#define CERTAINLY_ROOM 65536 /* bytes: below it nothing is said where nothing was seen */
 
 struct message_rules {
     struct mpi_rules *mpi;
@@ -71,7 +72,7 @@ static int send_edge(void *context, const struct trace_link *link)
     }
     bool known = map_get(&messages->eager, nodes, &eager);
     int64_t posted_ns = graph_rules_time(mpi->rules, from);
-    if ((known && size <= eager) || posted_ns <= graph_rules_begin_ns(mpi->rules, (span_id){blocked->span}) || posted_ns > graph_rules_time(mpi->rules, to))
+    if (size <= (known ? eager : CERTAINLY_ROOM) || posted_ns <= graph_rules_begin_ns(mpi->rules, (span_id){blocked->span}) || posted_ns > graph_rules_time(mpi->rules, to))
         return 0;
     blocked->flags |= MPI_RELEASED;
     enum confidence confidence = known || link->confidence > CONFIDENCE_HIGH ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;

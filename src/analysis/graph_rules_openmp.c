@@ -101,18 +101,33 @@ static int link_edge(void *context, const struct trace_link *link)
     }
 }
 
-/* Who came last lets all go: from where each thread's last wait in the barrier began, as tasks that it ran there count. */
+/* Where a thread's last wait in a barrier began before anybody left it. Tasks that it ran there before count, as all must be done; those
+ * it ran later were made behind the barrier by who had left already. */
+static uint32_t ready_point(const struct graph_rules *rules, span_id barrier, int64_t first_exit_ns)
+{
+    uint32_t begin = graph_rules_begin(rules, barrier), point = graph_rules_end(rules, barrier) - 1;
+    while (point > begin && (graph_rules_time(rules, point) > first_exit_ns || rules->builder->columns.interval[point + 1] != INTERVAL_WAIT))
+        point--;
+    return point;
+}
+
+/* Who came last lets all go. */
 static int barrier_edges(void *context, const struct graph_group *group)
 {
     struct openmp_rules *openmp = context;
     struct graph_rules *rules = openmp->rules;
     uint32_t class = graph_rules_class(EDGE_RULE_BARRIER, 0, group->count), join;
+    int64_t first_exit_ns = INT64_MAX;
     if (group->count < 2 || rules->options->leave_out_rules >> EDGE_RULE_BARRIER & 1)
         return 0;
+    for (uint32_t i = 0; i < group->count; i++) {
+        int64_t exit_ns = graph_rules_end_ns(rules, group->members[i].span);
+        first_exit_ns = exit_ns < first_exit_ns ? exit_ns : first_exit_ns;
+    }
     int code = graph_builder_add_join(rules->builder, &join);
     for (uint32_t i = 0; i < group->count && code == 0; i++) {
         openmp->released[group->members[i].span.index] = 1;
-        code = graph_rules_edge(rules, graph_rules_end(rules, group->members[i].span) - 1, join, EDGE_RULE_BARRIER, CONFIDENCE_CERTAIN, class);
+        code = graph_rules_edge(rules, ready_point(rules, group->members[i].span, first_exit_ns), join, EDGE_RULE_BARRIER, CONFIDENCE_CERTAIN, class);
     }
     for (uint32_t i = 0; i < group->count && code == 0; i++)
         code = graph_rules_edge(rules, join, graph_rules_end(rules, group->members[i].span), EDGE_RULE_BARRIER, CONFIDENCE_CERTAIN, class);

@@ -13,7 +13,7 @@
 struct device_rules {
     struct graph_rules *rules;
     bool *released; /* by span: calls into which an edge leads */
-    string_id finish; /* "clFinish" */
+    string_id finish; /* "clFinish"; STRING_NONE: nobody called it */
 };
 
 static bool is_on_device(const struct graph_rules *rules, span_id span)
@@ -109,12 +109,23 @@ static int add_order(struct device_rules *device, struct error *err)
     return code;
 }
 
-/* clFinish links to all that it waited for: none, and its queue was empty. A wait for events can be for the host's own. */
-static int on_sync(void *context, const struct graph_row *row)
+/*
+ * Calls that could have waited and did not. clFinish links to all that it waited for: none, and its queue was empty (a wait for events can
+ * be for the host's own). And who got an error was not kept.
+ */
+static int on_call(void *context, const struct graph_row *row)
 {
     struct device_rules *device = context;
-    if (row->block->name && string_is(row->block->name[row->row], device->finish) && !device->released[row->span.index])
-        graph_rules_explain(device->rules, graph_rules_end(device->rules, row->span));
+    struct graph_rules *rules = device->rules;
+    uint32_t end = graph_rules_end(rules, row->span);
+    struct payload payload = {.kind = PAYLOAD_NONE};
+    if (device->released[row->span.index] || rules->builder->columns.interval[end] != INTERVAL_WAIT)
+        return 0;
+    bool idle = !string_is(device->finish, STRING_NONE) && row->block->name && string_is(row->block->name[row->row], device->finish);
+    if (!idle && rules->kind[row->span.index] != SPAN_KIND_SYNC && graph_rules_payload(rules, row->span, &payload) == 0)
+        idle = payload.kind == PAYLOAD_API && payload.present >> FIELD_API_result & 1;
+    if (idle)
+        graph_rules_explain(rules, end);
     return 0;
 }
 
@@ -125,9 +136,10 @@ static int add_edges(struct device_rules *device, struct error *err)
     int code = graph_rules_each_link(rules, kinds, on_link, device, err);
     if (code == 0)
         code = add_order(device, err);
-    if (code == 0 && string_table_find(trace_strings(rules->trace), "clFinish", strlen("clFinish"), &device->finish))
-        code = graph_rules_each_span(rules, UINT64_C(1) << SPAN_KIND_SYNC, false, on_sync, device, err);
-    return code;
+    if (!string_table_find(trace_strings(rules->trace), "clFinish", strlen("clFinish"), &device->finish))
+        device->finish = STRING_NONE;
+    const uint64_t calls = UINT64_C(1) << SPAN_KIND_SYNC | UINT64_C(1) << SPAN_KIND_API | UINT64_C(1) << SPAN_KIND_LAUNCH;
+    return code ? code : graph_rules_each_span(rules, calls, false, on_call, device, err);
 }
 
 static bool has_devices(const struct graph_rules *rules)

@@ -14,11 +14,13 @@ struct changing {
     struct graph_edge *edges;    /* with new weights */
 };
 
+/* The program's own code, or what interrupted it. */
 static inline bool interval_is_code(const struct changing *changing, uint32_t point)
 {
-    return changing->graph->interval[point] == INTERVAL_WORK &&
-           span_kind_is_code(
-               changing->activities->rows[activity_of(changing->activities, changing->graph->span[point])].kind);
+    enum interval_kind kind = (enum interval_kind)changing->graph->interval[point];
+    uint32_t activity = activity_of(changing->activities, changing->graph->span[point]);
+    return (kind == INTERVAL_WORK || kind == INTERVAL_DESCHEDULED) &&
+           span_kind_is_code(changing->activities->rows[activity].kind);
 }
 
 int what_if_scale(struct changing *changing, const struct what_if_scale *scale, uint64_t *ret_changed,

@@ -29,8 +29,7 @@ struct scaling {
 
 static double share_of(const struct changing *changing, const struct scaling *scaling, uint32_t lane, uint32_t point)
 {
-    bool code = span_kind_is_code(
-        changing->activities->rows[activity_of(changing->activities, changing->graph->span[point])].kind);
+    bool code = interval_is_code(changing, point);
     double share =
         activity_set_share(scaling->set, changing->graph->lanes[lane].track, changing->graph->span[point], code);
     return code && share < 1 && scaling->code_shares ? (double)scaling->code_shares[point] : share;

@@ -146,7 +146,8 @@ static void print_text(const struct what_if *what_if, const struct path_rows *ro
     char remark[160];
     double measured = (double)what_if->measured_ns, replayed = (double)what_if->replayed_ns,
            predicted = (double)what_if->predicted_ns;
-    text_add_styled(out, look, STYLE_BOLD, "What if\n");
+    text_add_styled(out, look, STYLE_BOLD, "What if");
+    text_add_char(out, '\n');
     fact(out, look, "measured", what_if->measured_ns, "");
     snprintf(remark, sizeof remark, "the unchanged run, recomputed: %+.2f %%",
              measured > 0 ? 100 * (replayed - measured) / measured : 0.0);

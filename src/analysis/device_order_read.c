@@ -12,6 +12,8 @@
 #define HAS(payload, type, field) ((payload)->present >> FIELD_##type##_##field & 1)
 #define VALUE(payload, type, field) ((payload)->fields[FIELD_##type##_##field].u64)
 
+#define TAKEN_ALONG_BYTES 65536 /* of pageable memory, by an asynchronous copy to the device: the call does not wait (docs/cuda.md) */
+
 int ordering_context(struct ordering *ordering, uint32_t process, uint64_t context, uint32_t *ret_context)
 {
     uint64_t key = hash_u64(hash_u64(context) ^ process), index;
@@ -79,6 +81,7 @@ static enum stream_sort sort_of(const struct ordering *ordering, const struct tr
 
 static void describe_copy(const struct ordering *ordering, const struct payload *payload, struct order_command *command)
 {
+    bool to_device = false;
     command->is_copy = true;
     command->host_waits = true;
     if (payload->kind != PAYLOAD_COPY)
@@ -86,7 +89,10 @@ static void describe_copy(const struct ordering *ordering, const struct payload 
     if (HAS(payload, COPY, direction)) {
         const char *direction = trace_text(ordering->trace, payload->fields[FIELD_COPY_direction].string);
         command->host_waits = strcmp(direction, "device-to-device") != 0 && strcmp(direction, "peer") != 0;
+        to_device = strcmp(direction, "host-to-device") == 0;
     }
+    if (to_device && HAS(payload, COPY, bytes) && VALUE(payload, COPY, bytes) <= TAKEN_ALONG_BYTES)
+        return;
     const unsigned sides[] = {FIELD_COPY_source_memory, FIELD_COPY_destination_memory};
     for (int i = 0; i < 2; i++)
         if (payload->present >> sides[i] & 1)

@@ -12,9 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What lies on lanes of devices and is none of their work: ranges, faults, operations of NCCL, which begin when they are enqueued. */
-static bool is_foreign(enum span_kind kind)
+/*
+ * What lies on lanes of devices and is none of their work: ranges, faults, operations of NCCL, which begin when they are enqueued. Lanes of
+ * no device are for what goes on beside the program's calls; but NCCL does not say on which device its kernels ran.
+ */
+static bool is_foreign(enum span_kind kind, int32_t device)
 {
+    if (device < 0 && kind != SPAN_KIND_KERNEL)
+        return true;
     return kind == SPAN_KIND_RANGE || kind == SPAN_KIND_FAULT || kind == SPAN_KIND_COLLECTIVE || kind == SPAN_KIND_SEND || kind == SPAN_KIND_RECV;
 }
 
@@ -83,7 +88,7 @@ static int add_row(struct device_works *works, struct map *devices, const struct
 {
     enum span_kind kind = block->kind ? block->kind[row] : SPAN_KIND_UNKNOWN;
     string_id name = block->name ? block->name[row] : STRING_NONE, category = block->category ? block->category[row] : STRING_NONE;
-    if (is_foreign(kind))
+    if (is_foreign(kind, works->tracks[block->info.track.index].device))
         return 0;
     struct device_work *rows = array_reserve(works->rows, &works->capacity, works->count + 1, sizeof *rows);
     if (!rows)

@@ -96,6 +96,7 @@ static inline span_id cuda_copy(struct cuda *cuda, track_id stream, const char *
     cuda_field(&copy, FIELD_COPY_context, 1);
     cuda_word(cuda, &copy, FIELD_COPY_direction, direction);
     cuda_word(cuda, &copy, FIELD_COPY_source_memory, memory);
+    cuda_field(&copy, FIELD_COPY_bytes, strstr(name, "small") ? 4096 : 1 << 20);
     span_id call = cuda_span(cuda, cuda->host, SPAN_KIND_API, name, call_ns, return_ns, &api);
     span_id span = cuda_span(cuda, stream, SPAN_KIND_COPY, "copy", begin_ns, end_ns, &copy);
     cuda_link(cuda, LINK_KIND_LAUNCH, call, span);

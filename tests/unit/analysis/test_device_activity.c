@@ -140,7 +140,8 @@ static void test_work_behind_other_work_of_its_lane(void **state)
 static void test_devices_are_told_apart_by_number(void **state)
 {
     struct lanes lanes = begin();
-    track_id other = stream(lanes.builder, 1, 1);
+    track_id other = stream(lanes.builder, 1, 1), none = stream(lanes.builder, -1, 1);
+    fixture_span(lanes.builder, none, 0, 1000, "what the profiler did", SPAN_KIND_API);
     fixture_span(lanes.builder, lanes.first, 0, 100, "k", SPAN_KIND_KERNEL);
     fixture_span(lanes.builder, other, 50, 200, "k", SPAN_KIND_KERNEL);
     fixture_span(lanes.builder, lanes.second, 300, 400, "k", SPAN_KIND_KERNEL);

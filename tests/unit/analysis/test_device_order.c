@@ -182,7 +182,9 @@ static void test_blocking_copies(void **state)
     cuda_copy(&cuda, one, "within", "device-to-device", "device", true, 300, 310, 305, 308);
     cuda_copy(&cuda, one, "async", "device-to-host", "pinned", false, 400, 405, 402, 404);
     cuda_copy(&cuda, one, "pageable", "device-to-host", "pageable", false, 500, 560, 520, 550);
-    expect(&cuda, "copy copy pageable high\ncopy copy read high\nidle taken\nidle within\n");
+    cuda_copy(&cuda, one, "small", "host-to-device", "pageable", false, 600, 660, 620, 650);
+    cuda_copy(&cuda, one, "large", "host-to-device", "pageable", false, 700, 760, 720, 750);
+    expect(&cuda, "copy copy large high\ncopy copy pageable high\ncopy copy read high\nidle taken\nidle within\n");
 }
 
 /* Nodes of one launch on two streams; the second launch of the graph is behind all of the first. */

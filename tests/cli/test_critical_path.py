@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""`critical-path` on real recordings: as long as the run, every nanosecond of it somewhere, edges where the program has them, the same answer each time."""
+import json
+import shutil
+import subprocess
+
+import pytest
+
+KEYS = {"makespan_ns", "length_ns", "length_low_ns", "length_high_ns", "explained_ns", "composition", "hops", "blame"}
+DIMENSIONS = ["activity", "name", "category", "kind", "lane", "process", "rank", "node", "function", "line", "path"]
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
+def call(hprofiler, *arguments, status=0):
+    done = subprocess.run([hprofiler, "critical-path", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def path_of(hprofiler, trace, *arguments):
+    return json.loads(call(hprofiler, trace, "--format", "json", *arguments).stdout)
+
+
+@pytest.fixture(scope="module")
+def openmp(hprofiler, apps, tmp_path_factory):
+    program = apps / "openmp_constructs"
+    if not program.exists():
+        pytest.skip("openmp_constructs is not built: no clang with an OpenMP runtime (Debian: clang libomp-dev)")
+    trace = tmp_path_factory.mktemp("path") / "openmp.hpt"
+    done = subprocess.run([hprofiler, "run", "--no-summary", "-b", "cpu,openmp", "-o", trace, "--", program, "3", "smooth", "sweep", "guard", "lock", "recurse",
+                           "chain"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    yield trace
+    shutil.rmtree(trace.parent, ignore_errors=True)
+
+
+@pytest.fixture(scope="module", params=["openmpi", "mpich"])
+def mpi(hprofiler, apps, tmp_path_factory, request):
+    program = apps / f"mpi_counts-{request.param}"
+    if not program.exists() or not shutil.which(f"mpirun.{request.param}"):
+        pytest.skip(f"no MPI program or launcher of {request.param}")
+    trace = tmp_path_factory.mktemp("path") / "mpi.hpt"
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in AS_ROOT.items():
+            patch.setenv(name, value)
+        done = subprocess.run([hprofiler, "run", "--no-summary", "-b", "cpu,mpi", "-o", trace, "--", f"mpirun.{request.param}", "-np", "3", program, "trace"],
+                              capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    yield trace
+    shutil.rmtree(trace.parent, ignore_errors=True)
+
+
+def check_sums(path):
+    assert KEYS <= path.keys()
+    # On one machine all times are of one clock: the longest way is the run.
+    assert path["length_ns"] == path["makespan_ns"] == path["length_low_ns"] == path["length_high_ns"] > 0
+    assert sum(hop["duration_ns"] for hop in path["hops"]) == path["length_ns"]
+    assert sum(row["time_ns"] for row in path["composition"]) == path["length_ns"]
+    assert sum(path["confidence"].values()) == path["length_ns"]
+    assert path["explained_ns"] == path["length_ns"] - path["confidence"]["unexplained"]
+    unexplained = sum(row["time_ns"] for row in path["composition"] if row["confidence"] is None)
+    assert unexplained == path["confidence"]["unexplained"]
+    assert sum(row["count"] for row in path["edges"]) == path["graph"]["edges"]
+    allocation = path["allocation"]
+    assert allocation["total_ns"] == path["makespan_ns"] * allocation["threads"]
+    assert allocation["critical_ns"] + allocation["non_critical_ns"] + allocation["unused_ns"] == allocation["total_ns"]
+    for hop in path["hops"]:
+        assert (hop["sequence"] is None) == (hop["repeats"] == 1)
+        assert (hop["rule"] is None) == (hop["kind"] != "edge")
+
+
+def test_a_program_without_a_runtime_has_a_path(hprofiler, apps, runner):
+    run = runner.profiled([apps / "target", "burn", "50"], ["-b", "cpu"])
+    path = path_of(hprofiler, run.trace)
+    check_sums(path)
+    assert any(row["kind"] == "compute" for row in path["composition"])
+
+
+def test_openmp_hangs_on_its_own_rules(hprofiler, openmp):
+    path = path_of(hprofiler, openmp)
+    check_sums(path)
+    rules = {row["rule"] for row in path["edges"]}
+    assert {"fork", "join", "barrier", "task create", "task dependence", "lock"} <= rules
+    assert all(row["count"] for row in path["edges"])
+
+
+def test_mpi_hangs_on_its_messages_and_collectives(hprofiler, mpi):
+    path = path_of(hprofiler, mpi)
+    check_sums(path)
+    assert {"message", "collective"} <= {row["rule"] for row in path["edges"]}
+    ranks = path_of(hprofiler, mpi, "--by", "rank")["composition"]
+    assert {row["name"] for row in ranks} <= {"0", "1", "2", None}
+    assert sum(row["time_ns"] for row in ranks) == path["length_ns"]
+
+
+@pytest.mark.parametrize("by", DIMENSIONS)
+def test_each_way_to_see_it_has_all_of_it(hprofiler, openmp, by):
+    path = path_of(hprofiler, openmp, "--by", by)
+    assert path["by"] == by
+    assert sum(row["time_ns"] for row in path["composition"]) == path["length_ns"]
+    lines = call(hprofiler, openmp, "--by", by, "--format", "csv").stdout.splitlines()
+    assert lines[0] == "category,name,kind,lane,time_ns,percent,confidence,count"
+    assert len(lines) == 1 + len(path["composition"])
+
+
+def test_the_answer_is_always_the_same(hprofiler, openmp):
+    assert call(hprofiler, openmp, "--format", "json").stdout == call(hprofiler, openmp, "--format", "json").stdout
+
+
+def test_a_filter_shows_a_part_and_leaves_the_path_as_it_is(hprofiler, openmp):
+    whole = path_of(hprofiler, openmp)
+    part = path_of(hprofiler, openmp, "--where", "kind=implicit_task")
+    assert part["length_ns"] == whole["length_ns"]
+    assert 0 < sum(row["time_ns"] for row in part["composition"]) < whole["length_ns"]
+    assert {row["kind"] for row in part["composition"]} <= {"implicit_task", "descheduled", "edge", "unexplained"}
+    nothing = call(hprofiler, openmp, "--where", "name=no_such_thing", "--format", "csv")
+    assert "nothing on the critical path" in nothing.stderr and len(nothing.stdout.splitlines()) == 1
+
+
+def test_the_text_has_its_tables(hprofiler, openmp):
+    text = call(hprofiler, openmp, "--top", "5").stdout
+    for heading in ("proved by", "What it consists of", "Hops"):
+        assert heading in text
+    assert "100.0 %" in text or "% of it explained" in text
+
+
+@pytest.mark.parametrize("ending", ["hprofiler.json", "hpt"])
+def test_the_path_is_a_track_in_a_trace(hprofiler, openmp, tmp_path, ending):
+    path = path_of(hprofiler, openmp, "-o", tmp_path / f"path.{ending}")
+    done = subprocess.run([hprofiler, "query", tmp_path / f"path.{ending}", "--format", "json",
+                           "select t.name, count(*) as n, sum(s.end_ns - s.begin_ns) as total from spans s join tracks t on s.track = t.id "
+                           "where s.category = 'critical path' group by 1"], capture_output=True, text=True, timeout=60)
+    rows = json.loads(done.stdout)
+    assert [row["name"] for row in rows] == ["critical path"] and rows[0]["total"] == path["length_ns"]
+    # It is no lane of the run: the trace with it has the same path.
+    again = path_of(hprofiler, tmp_path / f"path.{ending}")
+    assert again["length_ns"] == path["length_ns"] and again["graph"] == path["graph"]
+
+
+def test_what_cannot_be_is_refused(hprofiler, openmp, tmp_path):
+    assert "merge-nodes" in call(hprofiler, openmp, openmp, status=2).stderr
+    assert "key=glob" in call(hprofiler, openmp, "--where", "nonsense", status=2).stderr
+    assert "ending" in call(hprofiler, openmp, "-o", tmp_path / "x.unknown", status=2).stderr
+    assert "lost" in call(hprofiler, openmp, "-o", openmp, status=2).stderr

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""`what-if` on real recordings: the unchanged replay is the run, changes go the way they must, requests that can't be are refused.
+Whether predictions come true is measured by tests/predictions/run.py."""
+import json
+import shutil
+import subprocess
+
+import pytest
+
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
+def call(hprofiler, *arguments, status=0):
+    done = subprocess.run([hprofiler, "what-if", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def predict(hprofiler, trace, *arguments):
+    return json.loads(call(hprofiler, trace, "--format", "json", *arguments).stdout)
+
+
+def record(hprofiler, directory, backends, *command):
+    trace = directory / "run.hpt"
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in AS_ROOT.items():
+            patch.setenv(name, value)
+        done = subprocess.run([hprofiler, "run", "--no-summary", "-b", backends, "-o", trace, "--", *map(str, command)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return trace
+
+
+@pytest.fixture(scope="module")
+def openmp(hprofiler, apps, tmp_path_factory):
+    if not (apps / "openmp_constructs").exists():
+        pytest.skip("openmp_constructs is not built: no clang with an OpenMP runtime (Debian: clang libomp-dev)")
+    trace = record(hprofiler, tmp_path_factory.mktemp("what"), "cpu,openmp", apps / "openmp_constructs", "3", "smooth", "sweep", "guard", "recurse", "chain")
+    yield trace
+    shutil.rmtree(trace.parent, ignore_errors=True)
+
+
+@pytest.fixture(scope="module", params=["openmpi", "mpich"])
+def mpi(hprofiler, apps, tmp_path_factory, request):
+    program = apps / f"mpi_counts-{request.param}"
+    if not program.exists() or not shutil.which(f"mpirun.{request.param}"):
+        pytest.skip(f"no MPI program or launcher of {request.param}")
+    trace = record(hprofiler, tmp_path_factory.mktemp("what"), "cpu,mpi", f"mpirun.{request.param}", "-np", "3", program, "trace")
+    yield trace
+    shutil.rmtree(trace.parent, ignore_errors=True)
+
+
+def check_replay(result):
+    assert result["measured_ns"] > 0
+    assert abs(result["replayed_ns"] - result["measured_ns"]) <= result["measured_ns"] / 100
+    assert sum(row["time_ns"] for row in result["composition"]) == result["predicted_ns"]
+
+
+def test_openmp_replays_and_changes(hprofiler, openmp):
+    same = predict(hprofiler, openmp, "--scale", "kind=*:1")
+    check_replay(same)
+    assert same["predicted_ns"] == same["replayed_ns"]
+    less, more = (predict(hprofiler, openmp, "--scale", f"kind=compute:{factor}") for factor in (0.5, 2))
+    check_replay(less)
+    assert less["predicted_ns"] < same["predicted_ns"] < more["predicted_ns"]
+    assert less["scales"][0]["changed"] > 0
+    free = predict(hprofiler, openmp, "--scale", "kind=*:0")
+    assert free["predicted_ns"] < same["predicted_ns"] / 2
+
+
+def test_several_scales_work_together(hprofiler, openmp):
+    both = predict(hprofiler, openmp, "--scale", "kind=compute:0.5", "--scale", "kind=compute:2")
+    assert abs(both["predicted_ns"] - both["replayed_ns"]) <= both["replayed_ns"] / 1000 # but for rounding of each stretch
+
+
+def test_mpi_replays_and_changes(hprofiler, mpi):
+    same = predict(hprofiler, mpi, "--scale", "kind=*:1")
+    check_replay(same)
+    ideal, slow = (predict(hprofiler, mpi, "--network", network) for network in ("0,inf", "50ms,1G"))
+    check_replay(ideal)
+    assert ideal["predicted_ns"] < same["predicted_ns"] < slow["predicted_ns"]
+    balanced = predict(hprofiler, mpi, "--balance", "ranks")
+    check_replay(balanced)
+    assert balanced["predicted_ns"] <= same["predicted_ns"] * 1.01
+
+
+def test_what_changes_nothing_is_said(hprofiler, openmp):
+    done = call(hprofiler, openmp, "--scale", "name=no_such_thing:0.5", "--format", "csv")
+    assert "changes nothing" in done.stderr
+    header, numbers = done.stdout.splitlines()
+    assert header == "measured_ns,replayed_ns,predicted_ns"
+    measured, replayed, predicted = map(int, numbers.split(","))
+    assert replayed == predicted and measured > 0
+
+
+def test_the_text_says_how_far_to_trust_it(hprofiler, openmp):
+    text = call(hprofiler, openmp, "--scale", "kind=compute:0.5").stdout
+    for word in ("measured", "replayed", "predicted", "times as fast", "What it consists of"):
+        assert word in text
+
+
+@pytest.mark.parametrize("arguments, says", [
+    ((), "--scale"), (("--scale", "kind=compute"), "FILTER:FACTOR"), (("--scale", "kind=compute:-1"), "factor"), (("--scale", "kind=nothing:1"), "kind"),
+    (("--network", "1us"), "LATENCY,BANDWIDTH"), (("--network", "1us,none"), "bandwidth")])
+def test_requests_that_cannot_be_are_wrong_usage(hprofiler, openmp, arguments, says):
+    assert says in call(hprofiler, openmp, *arguments, status=2).stderr
+
+
+def test_balance_needs_ranks(hprofiler, openmp):
+    assert "no MPI ranks" in call(hprofiler, openmp, "--balance", "ranks", status=1).stderr

@@ -40,6 +40,7 @@ hp_feature(zlib "compressed debug sections" zlib1g-dev zlib)
 hp_feature(lzma "symbols packed into stripped programs" liblzma-dev liblzma)
 hp_feature(sqlite "hprofiler query" libsqlite3-dev sqlite3)
 hp_feature(jansson "small JSON documents" libjansson-dev jansson)
+hp_feature(otf2 "OTF2 archives of other tools" libopen-trace-format2-dev otf2)
 hp_feature(ncursesw "the terminal UI" libncurses-dev ncursesw)
 hp_feature(cmocka "unit tests" libcmocka-dev cmocka)
 

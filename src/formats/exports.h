@@ -11,5 +11,6 @@ extern const struct trace_format format_folded;
 extern const struct trace_format format_speedscope;
 extern const struct trace_format format_flamegraph_html;
 extern const struct trace_format format_csv;
+extern const struct trace_format format_otf2;
 
 #endif

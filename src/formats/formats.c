@@ -13,7 +13,7 @@
 
 const struct trace_format *const trace_formats[] = {
     &format_native,  &format_chrome, &format_folded, &format_speedscope, &format_flamegraph_html,
-    &format_csv,     NULL,
+    &format_csv,     &format_otf2,   NULL,
 };
 
 const struct trace_format *trace_format_find(const char *name)

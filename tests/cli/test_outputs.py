@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from conftest import open_to_all
+
 BUSY = ["sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"]
 
 
@@ -148,8 +150,7 @@ def test_a_folder_that_may_not_be_looked_into_does_not_make_a_program_found(call
     (tmp_path / "plain" / "text").write_text("no program")
     locked.chmod(0)
     as_other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-    for parent in [tmp_path, *tmp_path.parents][:3]:
-        parent.chmod(parent.stat().st_mode | 0o011)
+    open_to_all(tmp_path)
     path = f"{locked}:{tmp_path / 'plain'}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
     try:

@@ -369,7 +369,7 @@ def test_attach_follows_threads_that_come_and_leaves_the_target_alone(runner, hp
         target.kill()
         target.wait()
     profiled = Trace(hprofiler, trace)
-    assert rows(profiled, "SELECT count(DISTINCT track) n FROM samples")[0]["n"] >= 4
+    assert rows(profiled, "SELECT count(DISTINCT track) n FROM samples")[0]["n"] >= 3
     cpu_ns = rows(profiled, "SELECT sum(weight) w FROM samples WHERE event <> 'page-fault'")[0]["w"]
     assert 0.1e9 < cpu_ns < 0.7e9 # 50 ms in every 100; twice that if threads were counted twice
     assert rows(profiled, "SELECT count(*) n FROM frames WHERE name = 'hot_loop'")[0]["n"] > 0

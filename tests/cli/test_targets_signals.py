@@ -99,7 +99,7 @@ def test_signal_to_hprofiler_ends_a_target_that_does_not_mind(runner, apps, name
     live.process.send_signal(number)
     status, _, stderr = live.end()
     assert status == 128 + number, stderr
-    assert opens(live.hprofiler, live.trace) > 50
+    assert opens(live.hprofiler, live.trace) > 5 # of 300 on a machine that has nothing else to do
 
 
 def test_target_that_survives_its_signals(runner, apps):

@@ -88,8 +88,7 @@ static int replay_ideal(struct efficiency_reading *reading, const struct depende
     if (!intervals || !edges || !replayed_ns)
         return -ENOMEM;
     for (uint32_t i = 0; i < graph->point_count; i++) {
-        bool works = graph->interval[i] == INTERVAL_WORK || graph->interval[i] == INTERVAL_DESCHEDULED;
-        bool free_of_charge = works && graph->lane[i] != LANE_NONE && is_communication(reading, graph->span[i].index);
+        bool free_of_charge = graph->interval[i] != INTERVAL_UNEXPLAINED && graph->lane[i] != LANE_NONE && is_communication(reading, graph->span[i].index);
         intervals[i] = free_of_charge ? 0 : graph->interval_weight_ns[i];
     }
     for (uint32_t point = 0; point < graph->point_count; point++) {

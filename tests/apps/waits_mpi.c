@@ -14,6 +14,13 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef _OPENMP
+#include <omp.h>
+#define THREAD omp_get_thread_num()
+#else
+#define THREAD 0
+#endif
+
 #define MS 1000000LL
 #define SLOT (300 * MS)
 
@@ -309,6 +316,62 @@ static void work(void)
     }
 }
 
+/* One after the other: all of it is serialisation. */
+static void turns(void)
+{
+    for (int round = 0; round < 2; round++) {
+        if (rank > 0)
+            CALL(Recv, small, 8, MPI_CHAR, rank - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        came();
+        come_at(round * 150 + 50 * (rank + 1));
+        went("work");
+        if (rank < size - 1)
+            CALL(Send, small, 8, MPI_CHAR, rank + 1, 1, MPI_COMM_WORLD);
+        CALL(Barrier, MPI_COMM_WORLD);
+    }
+}
+
+/* All at once, then much to move: all of it is transfer. */
+static void moves(void)
+{
+    enum { LARGE = 48 << 20 };
+    static char mine[LARGE], theirs[LARGE];
+    memset(mine, rank, LARGE);
+    memset(theirs, rank, LARGE);
+    came();
+    come_at(280);
+    went("work");
+    CALL(Barrier, MPI_COMM_WORLD);
+    CALL(Sendrecv, mine, LARGE, MPI_CHAR, (rank + 1) % size, 1, theirs, LARGE, MPI_CHAR, (rank + size - 1) % size, 1, MPI_COMM_WORLD,
+         MPI_STATUS_IGNORE);
+    CALL(Barrier, MPI_COMM_WORLD);
+}
+
+/* Two threads a rank: 30 ms alone, then 40 and 80 ms, and 20 more for each rank; twice. */
+static void hybrid(void)
+{
+    for (int round = 0; round < 2; round++) {
+        long long part_ns[2][2] = {{0}};
+        int begin_ms = round * 180;
+        came();
+        come_at(begin_ms + 30);
+        went("alone");
+        came();
+#pragma omp parallel num_threads(2)
+        {
+            int thread = THREAD;
+            part_ns[thread][0] = now(CLOCK_MONOTONIC_RAW);
+            come_at(begin_ms + 30 + 40 * (thread + 1) + 20 * rank);
+            part_ns[thread][1] = now(CLOCK_MONOTONIC_RAW);
+        }
+        went("region");
+        for (int thread = 0; thread < 2; thread++)
+            report_length += (size_t)snprintf(report + report_length, sizeof report - report_length, "call hybrid %d part%d %lld %lld\n", rank, thread,
+                                              part_ns[thread][0] - epoch_ns, part_ns[thread][1] - epoch_ns);
+        CALL(Barrier, MPI_COMM_WORLD);
+    }
+}
+
 static const struct mode {
     const char *name;
     void (*run)(void);
@@ -318,6 +381,7 @@ static const struct mode {
     {"late_receiver", late_receiver}, {"late_receiver_large", late_receiver_large}, {"barrier", barrier}, {"allreduce", allreduce},
     {"iallreduce", iallreduce}, {"reduce", reduce}, {"bcast", bcast}, {"scan", scan}, {"comm_dup", comm_dup}, {"fence", fence},
     {"epochs", epochs}, {"window_lock", window_lock}, {"chain", chain}, {"work", work},
+    {"turns", turns}, {"moves", moves}, {"hybrid", hybrid},
 };
 
 static void run_mode(const char *name)
@@ -343,11 +407,12 @@ int main(int argc, char **argv)
     const char *start = getenv("WAITS_START"); /* of CLOCK_MONOTONIC, for all ranks */
     long long start_ns = start ? atoll(start) : now(CLOCK_MONOTONIC);
     sleep_until(start_ns + rank * 80 * MS);
-    CALL(Init, &argc, &argv);
+    int provided;
+    CALL(Init_thread, &argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     long long first_ns = now(CLOCK_MONOTONIC) + 30 * MS;
-    MPI_Bcast(&first_ns, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+    CALL(Bcast, &first_ns, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
     slot_ns = first_ns;
     for (int i = 1; i < argc; i++)
         run_mode(argv[i]);

@@ -105,7 +105,7 @@ def window_lock(calls, mode):
 
 
 EXPECTED = {
-    "init": everybody("wait in MPI_Init", "MPI_Init"),
+    "init": everybody("wait in MPI_Init", "MPI_Init_thread"),
     "late_sender": pair("late sender", (0, "MPI_Send"), (1, "MPI_Recv")),
     "late_sender_wait": pair("late sender", (0, "MPI_Isend"), (1, "MPI_Wait")),
     "late_sender_waitall": pair("late sender", (1, "MPI_Send"), (0, "MPI_Waitall")),

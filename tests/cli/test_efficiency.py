@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""Factors of parallel efficiency of programs that were built to have given ones: against what the program itself says of its useful times (within
+1 %), and against sums that SQL makes of the same trace (exactly)."""
+import collections
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+APPS = ROOT / "tests/apps"
+FLAGS = {"openmpi": ["--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])], "mpich": []}
+RUNS = 3  # at most: other programs on the machine may come between a program's clock and its call
+HYBRID = "POP, hybrid MPI and OpenMP, multiplicative"
+
+
+def close(found, expected):
+    return abs(found - expected) <= 0.01
+
+
+class Run:
+    """A recorded run, its efficiency, and what the program said: times[rank][name] = [(came, went)]."""
+
+    def __init__(self, hprofiler, trace, said, *options):
+        self.hprofiler, self.trace, self.times = hprofiler, trace, collections.defaultdict(lambda: collections.defaultdict(list))
+        for _, _, rank, name, came, went in map(str.split, said.splitlines()):
+            self.times[int(rank)][name].append((int(came), int(went)))
+        self.report = self.ask(*options)
+
+    def ask(self, *options):
+        done = subprocess.run([self.hprofiler, "efficiency", self.trace, "--format", "json", *options], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def sql(self, text):
+        done = subprocess.run([self.hprofiler, "query", self.trace, text, "--format", "json"], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def factors(self, model):
+        models = {row["model"]: row["factors"] for row in self.report["runs"][0]["models"]}
+        return {row["name"]: row["value"] for row in models[model]}
+
+    def inputs(self):
+        return {row["symbol"]: row["value"] for row in self.report["runs"][0]["inputs"]}
+
+    def length(self, rank, name):
+        return sum(went - came for came, went in self.times[rank][name])
+
+    def window(self):
+        """From the first return from MPI_Init to the last call of MPI_Finalize."""
+        return (min(rows["MPI_Init_thread"][0][1] for rows in self.times.values()), max(rows["MPI_Finalize"][0][0] for rows in self.times.values()))
+
+    def mpi(self, rank):
+        """Time in MPI within the window."""
+        begin, end = self.window()
+        return sum(max(0, min(went, end) - max(came, begin)) for name, calls in self.times[rank].items() if name.startswith("MPI_")
+                   for came, went in calls)
+
+
+class Mpi:
+    def __init__(self, family, hprofiler, folder):
+        self.family, self.hprofiler, self.folder, self.count = family, hprofiler, folder, 0
+        self.program = folder / "waits_mpi"
+        subprocess.run([f"mpicc.{family}", "-O1", "-g", "-w", "-fopenmp", "-D_GNU_SOURCE", "-o", self.program, APPS / "waits_mpi.c"], check=True,
+                       timeout=120)
+
+    def record(self, mode, ranks=3, backends="mpi"):
+        self.count += 1
+        trace = self.folder / f"run{self.count}.hpt"
+        environment = {**os.environ, "WAITS_START": str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 300_000_000)}
+        done = subprocess.run([self.hprofiler, "run", "--backend", backends, "--no-summary", "-o", trace, "--", f"mpirun.{self.family}",
+                               *FLAGS[self.family], "-np", str(ranks), self.program, mode],
+                              env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return Run(self.hprofiler, trace, done.stdout)
+
+
+@pytest.fixture(scope="module", params=["openmpi", "mpich"])
+def mpi(request, hprofiler, tmp_path_factory):
+    if not shutil.which(f"mpicc.{request.param}") or not shutil.which(f"mpirun.{request.param}"):
+        pytest.skip(f"{request.param} is not installed")
+    if not (pathlib.Path(hprofiler).parents[1] / f"lib/libhprofiler_mpi-{request.param}.so").exists():
+        pytest.skip(f"the collector for {request.param} is not built")
+    folder = tmp_path_factory.mktemp(request.param)
+    yield Mpi(request.param, hprofiler, folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def agree(record, expect, model):
+    """Whether the factors of a model are those that the program's own times give, in one of several runs."""
+    for _ in range(RUNS):
+        run = record()
+        expected, found = expect(run), run.factors(model)
+        wrong = {name: (found[name], value) for name, value in expected.items() if not close(found[name], value)}
+        if not wrong:
+            return run
+    pytest.fail(f"found, expected: {wrong}")
+
+
+def pop(run, ideal):
+    begin, end = run.window()
+    length, useful = end - begin, [end - begin - run.mpi(rank) for rank in run.times]
+    average, most = sum(useful) / len(useful), max(useful)
+    return {"parallel efficiency": average / length, "load balance": average / most, "communication efficiency": most / length,
+            "serialisation efficiency": most / ideal(run, length), "transfer efficiency": ideal(run, length) / length}
+
+
+def started_late(run, ranks):
+    """What the first broadcast took, without waiting for its root: sleeps until fixed times are shorter by it."""
+    root, = run.times[0]["MPI_Bcast"]
+    return min(went - max(came, root[0]) for came, went in (run.times[rank]["MPI_Bcast"][0] for rank in ranks))
+
+
+def test_imbalance_is_load_balance(mpi):
+    """Each round waits for rank 2: an ideal network would save what barriers take behind its coming."""
+    def ideal(run, length):
+        return length - started_late(run, [2]) - sum(went - came for came, went in run.times[2]["MPI_Barrier"])
+    run = agree(lambda: mpi.record("work"), lambda run: pop(run, ideal), "POP, multiplicative")
+    assert run.report["model"] == "POP, multiplicative"
+    assert run.factors("POP, multiplicative")["load balance"] < 0.8, "the program is out of balance"
+
+
+def test_taking_turns_is_serialisation(mpi):
+    """The ideal network saves only what a message takes from its send to the end of its receive, and a barrier behind the last one's coming."""
+    def ideal(run, length):
+        times = run.times
+        saved = started_late(run, [0])
+        for nth in range(2):
+            saved += sum(times[rank]["MPI_Recv"][nth][1] - times[rank - 1]["MPI_Send"][nth][0] for rank in (1, 2))
+            saved += times[2 * nth]["MPI_Barrier"][nth][1] - times[2]["MPI_Barrier"][nth][0]
+        return length - saved
+    run = agree(lambda: mpi.record("turns"), lambda run: pop(run, ideal), "POP, multiplicative")
+    assert run.factors("POP, multiplicative")["serialisation efficiency"] < 0.8, "the program takes turns"
+
+
+def test_moving_data_is_transfer(mpi):
+    """The ideal network saves all from when the last one came to the barrier before to when rank 2, the last to end, left the one behind."""
+    def ideal(run, length):
+        return length - started_late(run, [0, 1, 2]) - (run.times[2]["MPI_Barrier"][1][1] - max(run.times[rank]["MPI_Barrier"][0][0] for rank in range(3)))
+    run = agree(lambda: mpi.record("moves"), lambda run: pop(run, ideal), "POP, multiplicative")
+    assert run.factors("POP, multiplicative")["transfer efficiency"] < 0.97, "the program moves a lot"
+
+
+def test_sums_are_those_of_sql(mpi):
+    """Useful time of a rank: the window without what spans of MPI cover. Spans of MPI don't overlap on a thread but for those within others."""
+    run = mpi.record("work")
+    begin, end = run.report["runs"][0]["begin_ns"], run.report["runs"][0]["end_ns"]
+    bounds, = run.sql("select min(end_ns) as begin from spans where name like 'MPI_Init%'")
+    assert bounds["begin"] == begin
+    bounds, = run.sql("select max(begin_ns) as end from spans where name = 'MPI_Finalize'")
+    assert bounds["end"] == end
+    rows = run.sql(f"select tracks.rank, sum(max(0, min(s.end_ns, {end}) - max(s.begin_ns, {begin}))) as mpi_ns from spans s join tracks on tracks.id = s.track "
+                   "left join spans p on p.id = s.parent where s.category = 'mpi' and (p.category is null or p.category != 'mpi') group by 1 order by 1")
+    threads = run.report["runs"][0]["threads"]
+    assert [(row["rank"], row["mpi_ns"]) for row in rows] == [(thread["rank"], thread["mpi_ns"]) for thread in threads]
+    useful = [end - begin - row["mpi_ns"] for row in rows]
+    assert [thread["useful_ns"] for thread in threads] == useful
+    factors = run.factors("POP, multiplicative")
+    assert factors["parallel efficiency"] == pytest.approx(sum(useful) / 3 / (end - begin), abs=1e-6)
+    assert factors["load balance"] == pytest.approx(sum(useful) / 3 / max(useful), abs=1e-6)
+    assert factors["communication efficiency"] == pytest.approx(max(useful) / (end - begin), abs=1e-6)
+
+
+def test_what_a_run_has_nothing_of_is_not_applicable(mpi):
+    run = mpi.record("work")
+    for model in run.report["runs"][0]["models"]:
+        for factor in model["factors"]:
+            if model["model"] in (HYBRID, "TALP, devices") or "OpenMP" in factor["name"]:
+                assert not factor["applicable"] and factor["value"] is None and factor["reason"], (model["model"], factor)
+
+
+def hybrid_expected(run):
+    begin, end = run.window()
+    length, ranks = end - begin, sorted(run.times)
+    outside = {rank: length - run.mpi(rank) for rank in ranks}
+    parts = {rank: [run.length(rank, "part0"), run.length(rank, "part1")] for rank in ranks}
+    regions = {rank: run.length(rank, "region") for rank in ranks}
+    main = {rank: outside[rank] - regions[rank] + parts[rank][0] for rank in ranks}
+    useful = [length for rank in ranks for length in (main[rank], parts[rank][1])]
+    average, most = sum(useful) / len(useful), max(useful)
+    mpi_lb = sum(outside.values()) / len(ranks) / max(outside.values())
+    multiplicative = {
+        "hybrid parallel efficiency": average / length, "hybrid load balance": average / most, "hybrid communication efficiency": most / length,
+        "MPI load balance": mpi_lb, "MPI communication efficiency": max(outside.values()) / length,
+        "OpenMP load balance": average / most / mpi_lb, "OpenMP communication efficiency": most / max(outside.values())}
+    alone = {rank: outside[rank] - regions[rank] for rank in ranks}
+    additive = {
+        "parallel efficiency": average / length,
+        "process efficiency": sum(outside.values()) / len(ranks) / length,
+        "process load balance": 1 - (max(outside.values()) - sum(outside.values()) / len(ranks)) / length,
+        "thread efficiency": 1 - (sum(outside.values()) / len(ranks) - average) / length,
+        "serial region efficiency": 1 - sum(alone.values()) / len(useful) / length,
+        "OpenMP region efficiency": 1 - (sum(regions.values()) / len(ranks) - sum(map(sum, parts.values())) / len(useful)) / length}
+    return multiplicative, additive
+
+
+def test_processes_with_threads(mpi):
+    for _ in range(RUNS):
+        run = mpi.record("hybrid", ranks=2, backends="mpi,openmp")
+        multiplicative, additive = hybrid_expected(run)
+        wrong = {}
+        for model, expected in ((HYBRID, multiplicative), ("POP, hybrid MPI and OpenMP, additive", additive)):
+            found = run.factors(model)
+            wrong.update({(model, name): (found[name], value) for name, value in expected.items() if not close(found[name], value)})
+        if not wrong:
+            break
+    assert not wrong
+    assert run.report["model"] == HYBRID
+    found = run.factors("POP, hybrid MPI and OpenMP, additive")
+    assert found["parallel efficiency"] == pytest.approx(found["process efficiency"] + found["thread efficiency"] - 1, abs=2e-5)
+    assert found["process efficiency"] == pytest.approx(found["process load balance"] + found["process communication"] - 1, abs=2e-5)
+    assert found["thread efficiency"] == pytest.approx(found["serial region efficiency"] + found["OpenMP region efficiency"] - 1, abs=2e-3)
+    talp, inputs = run.factors("TALP, host"), run.inputs()
+    assert inputs["U"] + inputs["M"] + inputs["I"] + inputs["G"] == pytest.approx(inputs["R"], abs=10), "the states of a thread are all its time"
+    assert talp["OpenMP parallel efficiency"] == pytest.approx(talp["OpenMP serialisation efficiency"] * talp["OpenMP load balance"] *
+                                                               talp["OpenMP scheduling efficiency"], abs=1e-5)
+
+
+def test_several_runs_are_a_scaling_series(mpi):
+    few, many = mpi.record("work", ranks=2), mpi.record("work", ranks=3)
+    useful = [run.inputs()["sum(u)"] for run in (few, many)]
+    for kind, growth in (("strong", 1), ("weak", 1.5)):
+        report = few.ask(str(many.trace), "--scaling", kind)
+        first, second = report["scaling"]["runs"]
+        assert first["computation_scalability"] == 1 and report["scaling"]["kind"] == kind
+        assert second["computation_scalability"] == pytest.approx(useful[0] / useful[1] * growth, rel=1e-5)
+        assert second["global_efficiency"] == pytest.approx(second["computation_scalability"] * second["parallel_efficiency"], rel=1e-4)
+        assert report["scaling"]["ipc_scalability"] is None and "counts" in report["scaling"]["not_separable"]

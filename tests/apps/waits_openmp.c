@@ -49,7 +49,7 @@ static struct note {
     const char *name;
     long tid;
     long long came_ns, went_ns;
-} notes[THREADS][8];
+} notes[THREADS][16];
 static int note_count[THREADS];
 
 static void note(const char *name, long long came_ns, long long went_ns)
@@ -181,6 +181,7 @@ APART static void work(void)
         long long came_ns = stamp();
         come_at(round * 200 + 60);
         note("alone", came_ns, stamp());
+        long long region_ns = stamp();
 #pragma omp parallel num_threads(THREADS)
         {
             long long began_ns = stamp();
@@ -188,6 +189,7 @@ APART static void work(void)
             note("part", began_ns, stamp());
         }
         long long until_ns = stamp();
+        note("region", region_ns, until_ns);
         come_at(round * 200 + 200);
         note("alone", until_ns, stamp());
     }

@@ -2,6 +2,7 @@
 """Factors of parallel efficiency of programs that were built to have given ones: against what the program itself says of its useful times (within
 1 %), and against sums that SQL makes of the same trace (exactly)."""
 import collections
+import gzip
 import json
 import os
 import pathlib
@@ -231,3 +232,95 @@ def test_several_runs_are_a_scaling_series(mpi):
         assert second["computation_scalability"] == pytest.approx(useful[0] / useful[1] * growth, rel=1e-5)
         assert second["global_efficiency"] == pytest.approx(second["computation_scalability"] * second["parallel_efficiency"], rel=1e-4)
         assert report["scaling"]["ipc_scalability"] is None and "counts" in report["scaling"]["not_separable"]
+
+
+# --- OpenMP alone ------------------------------------------------------------------------------------------------------
+
+def threads_expected(run, begin, end):
+    """One thread alone, then three with parts: by the program's own times, all of them within the window."""
+    length, alone, regions = end - begin, 0, 0
+    parts = collections.Counter()
+    for tid, names in run.times.items():
+        alone += sum(went - came for came, went in names["alone"])
+        regions += sum(went - came for came, went in names["region"])
+        parts[tid] += run.length(tid, "part")
+    main, = (tid for tid, names in run.times.items() if names["alone"])
+    useful = [part + (alone if tid == main else 0) for tid, part in parts.items()]
+    average, most, lost = sum(useful) / 3, max(useful), alone * 2 / 3
+    most_part = max(parts.values())
+    pop = {"parallel efficiency": average / length, "load balance": average / most, "communication efficiency": most / length}
+    additive = {"serial region efficiency": 1 - lost / length, "OpenMP region efficiency": 1 - (regions - sum(parts.values()) / 3) / length,
+                "OpenMP load balance": 1 - (most_part - sum(parts.values()) / 3) / length}
+    talp = {"parallel efficiency": average / length, "OpenMP serialisation efficiency": 1 - lost / length}
+    return {"POP, multiplicative": pop, "POP, hybrid MPI and OpenMP, additive": additive, "TALP, host": talp}
+
+
+@pytest.mark.parametrize("name", ["waits_openmp", "waits_openmp-clang"])
+def test_threads_alone(hprofiler, apps, tmp_path, name):
+    if not (apps / name).exists():
+        pytest.skip(f"{name} is not built: its compiler has no OpenMP here")
+    for nth in range(RUNS):
+        trace = tmp_path / f"run{nth}.hpt"
+        done = subprocess.run([hprofiler, "run", "--backend", "openmp", "--no-summary", "-o", trace, "--", apps / name, "work"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        said = "\n".join(line for line in done.stdout.splitlines() if line.startswith("call work"))
+        run = Run(hprofiler, trace, said)
+        start = int(run.sql("select value from metadata where key = 'start_monotonic_raw_ns'")[0]["value"])
+        stamps = [stamp - start for names in run.times.values() for pair in names["alone"] for stamp in pair]
+        run.report = run.ask("--window", f"{min(stamps) / 1e9:.9f}:{max(stamps) / 1e9:.9f}")
+        wrong = {}
+        for model, expected in threads_expected(run, min(stamps), max(stamps)).items():
+            found = run.factors(model)
+            wrong.update({(model, key): (found[key], value) for key, value in expected.items() if not close(found[key], value)})
+        if not wrong:
+            break
+    assert not wrong
+    for factor in run.report["factors"]:
+        if factor["name"] in ("serialisation efficiency", "transfer efficiency"):
+            assert not factor["applicable"] and factor["reason"] == "no MPI in the trace"
+
+
+# --- devices -----------------------------------------------------------------------------------------------------------
+
+def union(intervals):
+    """How long some of them last."""
+    total, until = 0, None
+    for begin, end in sorted(intervals):
+        if until is None or begin > until:
+            total, until = total + end - begin, end
+        elif end > until:
+            total, until = total + end - until, end
+    return total
+
+
+def test_devices_of_a_recorded_run(hprofiler, apps, tmp_path):
+    """What a real CUPTI said: unions of kernels and copies by SQL and by hand are the model's inputs."""
+    fakes = apps.parent / "fakes"
+    if not (fakes / "cupti_play").exists() or not (pathlib.Path(hprofiler).parents[1] / "lib/libhprofiler_cuda.so").exists():
+        pytest.skip("the CUDA collector or its stand-in CUPTI is not built")
+    recording, trace = tmp_path / "plain.rec", tmp_path / "plain.hpt"
+    recording.write_bytes(gzip.decompress((ROOT / "tests/data/cupti/plain.rec.gz").read_bytes()))
+    environment = {**os.environ, "CUPTI_RECORDING": str(recording), "HPROFILER_CUPTI": str(fakes / "libcupti_fake.so")}
+    environment.pop("CUDA_INJECTION64_PATH", None)
+    done = subprocess.run([hprofiler, "run", "--no-summary", "-o", trace, "--", fakes / "cupti_play"], env=environment, capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, done.stderr
+    run = Run(hprofiler, trace, "")
+    rows = run.sql("select s.kind, s.begin_ns, s.end_ns from spans s join tracks t on t.id = s.track where t.kind = 'stream' and s.category = 'cuda' and "
+                   "s.kind in ('kernel', 'copy', 'fill')")
+    kernels = [(row["begin_ns"], row["end_ns"]) for row in rows if row["kind"] == "kernel"]
+    every = [(row["begin_ns"], row["end_ns"]) for row in rows]
+    inputs, factors = run.inputs(), run.factors("TALP, devices")
+    assert kernels and inputs["n"] == 1
+    assert inputs["sum(g)"] == inputs["max(g)"] == union(kernels)
+    assert inputs["max(a)"] == union(every)
+    assert factors["device load balance"] == 1
+    assert factors["device communication efficiency"] == pytest.approx(union(kernels) / union(every), abs=1e-6)
+    assert factors["device parallel efficiency"] == pytest.approx(
+        factors["device load balance"] * factors["device communication efficiency"] * factors["device orchestration efficiency"], abs=1e-5)
+    threads = run.report["runs"][0]["threads"]
+    calls, = run.sql("select sum(s.end_ns - s.begin_ns) as length from spans s join tracks t on t.id = s.track left join spans p on p.id = s.parent "
+                     f"where t.kind = 'thread' and t.tid = {threads[0]['pid']} and s.category = 'cuda' and s.kind != 'range' and "
+                     "(p.category is null or p.category != 'cuda')")
+    assert threads[0]["device_ns"] == calls["length"]

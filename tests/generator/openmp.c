@@ -45,6 +45,7 @@ static void worker_start(struct sim *sim, struct actor *actor, uint32_t number)
     if (actor->now.node != NOWHERE || !sim->history)
         pick_offer(sim, &pick, actor->now, lag_ns, RULE_LANE);
     actor->now = node_add(sim, actor->lane, &pick, 0);
+    wait_note(sim, PATTERN_FORK, actor->lane, &sim->regions[number].forked, actor->now.ns - sim->regions[number].forked.ns, INT64_MAX);
     part_begin(sim, actor, number);
     actor_go_on(sim, actor);
 }
@@ -205,7 +206,7 @@ static void lock_have(struct sim *sim, struct actor *actor, struct lock *lock, c
         pick_offer(sim, &pick, *released, actor->wait_cost_ns, RULE_LOCK);
     actor->now = node_add(sim, actor->lane, &pick, lock->name);
     if (released)
-        wait_note(sim, lock->critical ? PATTERN_CRITICAL : PATTERN_LOCK, actor->lane, released, released->ns - asked.ns, actor->now.ns - asked.ns);
+        wait_note(sim, lock->critical ? PATTERN_CRITICAL : PATTERN_LOCK, actor->lane, released, actor->now.ns - asked.ns, actor->now.ns - asked.ns);
     lock->held = true;
     lock->asked_ns = asked.ns;
     lock->had_ns = actor->now.ns;

@@ -279,7 +279,7 @@ struct options {
     uint64_t seed, spans;
     uint32_t ranks, threads, streams, rounds;
     uint32_t planted, moved;
-    bool check;
+    bool check, no_what_if;
 };
 
 struct sim {

@@ -22,6 +22,7 @@ static void usage(FILE *file)
                   "  --planted N, --moved N   which rank or thread is the slow one; and in the second half [1, as --planted]\n"
                   "  --truth FILE       writes what is true of it, as JSON\n"
                   "  --scaled NAME --scale FACTOR   the same program with this activity that much longer\n"
+                  "  --no-what-if       leaves out what would be true with one activity scaled: a run each\n"
                   "  --check            judges the simulation by enumeration\n"
                   "  --read FILE        only reads all of a trace, as a measure for other readers\n"
                   "  -o FILE            the trace\n");
@@ -53,8 +54,8 @@ static void parse(int argc, char **argv, struct options *options)
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         bool known = true;
-        if (strcmp(argv[i], "--check") == 0) {
-            options->check = true;
+        if (strcmp(argv[i], "--check") == 0 || strcmp(argv[i], "--no-what-if") == 0) {
+            *(argv[i][2] == 'c' ? &options->check : &options->no_what_if) = true;
             continue;
         }
         if (strcmp(argv[i], "--seed") == 0)

@@ -154,9 +154,12 @@ static void write_factors(const struct sim *sim, const char *key, FILE *file)
 {
     int64_t begin_ns, end_ns;
     window_find(sim, &begin_ns, &end_ns);
-    double sum = 0, most = 0, outside_sum = 0, outside_most = 0, runtime = (double)(end_ns - begin_ns);
+    double sum = 0, most = 0, outside_sum = 0, outside_most = 0, runtime = (double)(end_ns - begin_ns), threads = 0;
     for (size_t i = 0; i < sim->actor_count; i++) {
         const struct actor *actor = &sim->actors[i];
+        if (!actor->op_count)
+            continue; /* a thread that never came into being */
+        threads++;
         double useful = (double)actor->useful_ns, outside = runtime - (double)actor->mpi_ns;
         sum += useful;
         most = useful > most ? useful : most;
@@ -167,7 +170,7 @@ static void write_factors(const struct sim *sim, const char *key, FILE *file)
         outside_sum += outside;
         outside_most = outside > outside_most ? outside : outside_most;
     }
-    double threads = (double)sim->actor_count, ranks = (double)sim->rank_count;
+    double ranks = (double)sim->rank_count;
     fprintf(file, " \"%s\": {\"begin_ns\": %" PRId64 ", \"end_ns\": %" PRId64 ", \"parallel_efficiency\": %.9f, \"load_balance\": %.9f, \"communication_efficiency\": %.9f, ",
             key, begin_ns, end_ns, sum / (threads * runtime), sum / threads / most, most / runtime);
     fprintf(file, "\"mpi_parallel_efficiency\": %.9f, \"mpi_load_balance\": %.9f, \"mpi_communication_efficiency\": %.9f}", outside_sum / ranks / runtime,
@@ -264,7 +267,8 @@ void truth_write(struct sim *sim, FILE *file)
     write_factors(sim, "pop", file);
     fprintf(file, ",\n");
     write_waits(sim, file);
-    write_what_if(sim, file);
+    if (!sim->options->no_what_if)
+        write_what_if(sim, file);
     write_ideal(sim, file);
     fprintf(file, "}\n");
     free(path.segments);

@@ -44,7 +44,7 @@ static const struct {
     {"mpi", "mpi", IN(PRELOAD), true},
     {"opencl", "opencl", IN(PRELOAD) | IN(OPENCL_LAYER), true},
     {"cuda", "cuda", IN(CUDA_INJECTION) | IN(NVTX_INJECTION), true},
-    {"nccl", "nccl", IN(NCCL_PLUGIN), true},
+    {"nccl", "nccl", IN(PRELOAD) | IN(NCCL_PLUGIN), true},
     {"test", "test", IN(PRELOAD), false},
 };
 

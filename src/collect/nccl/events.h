@@ -26,6 +26,12 @@ struct nccl_operation {
     uint64_t device_ns;  /* of a kernel's channel; 0 = unknown */
 };
 
+/* plugin.c: whether this process records; texts of numbers that early versions use. */
+bool nccl_ready(void);
+const char *nccl_datatype_name(uint8_t number);
+/* calls.c: NCCL has taken the plugin, the wrappers are not needed. */
+void nccl_calls_stop(void);
+
 struct nccl_comm *nccl_comm_open(uint64_t comm, int rank, bool has_kernels);
 void nccl_comm_close(struct nccl_comm *comm);
 

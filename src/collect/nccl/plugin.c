@@ -7,7 +7,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static bool ready(void)
+bool nccl_ready(void)
 {
     static uint32_t state; /* 0 = not asked yet, 1 = no, 2 = yes */
     uint32_t known = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
@@ -22,9 +22,10 @@ static bool ready(void)
 static int open_comm(void **context, int *mask, uint64_t comm, int rank, int wanted)
 {
     *mask = 0;
-    *context = ready() ? nccl_comm_open(comm, rank, wanted & NCCL_KERNEL_CHANNEL) : 0;
+    *context = nccl_ready() ? nccl_comm_open(comm, rank, wanted & NCCL_KERNEL_CHANNEL) : 0;
     if (!*context)
         return NCCL_INTERNAL_ERROR;
+    nccl_calls_stop();
     *mask = wanted;
     return NCCL_SUCCESS;
 }
@@ -88,10 +89,10 @@ static const char *function_name(uint8_t number)
     static const char *const names[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv", "Send", "Recv"};
     return number < sizeof names / sizeof names[0] ? names[number] : 0;
 }
-static const char *datatype_name(uint8_t number)
+const char *nccl_datatype_name(uint8_t number)
 {
     static const char *const names[] = {"ncclInt8", "ncclUint8", "ncclInt32", "ncclUint32", "ncclInt64", "ncclUint64", "ncclFloat16",
-                                        "ncclFloat32", "ncclFloat64", "ncclBfloat16"};
+                                        "ncclFloat32", "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
     return number < sizeof names / sizeof names[0] ? names[number] : 0;
 }
 
@@ -126,14 +127,14 @@ static int start_v1(void *context, void **handle, void *event)
         operation.receive = in->of.coll.receive;
         operation.count = in->of.coll.count;
         operation.root = in->of.coll.root;
-        operation.datatype = datatype_name(in->of.coll.datatype);
+        operation.datatype = nccl_datatype_name(in->of.coll.datatype);
         operation.channels = in->of.coll.channels;
     } else if (in->type == NCCL_P2P) {
         operation.comm = in->of.p2p.comm;
         operation.function = function_name(in->of.p2p.function);
         operation.send = operation.receive = in->of.p2p.buffer;
         operation.count = in->of.p2p.count;
-        operation.datatype = datatype_name(in->of.p2p.datatype);
+        operation.datatype = nccl_datatype_name(in->of.p2p.datatype);
         operation.peer = in->of.p2p.peer;
     }
     return start(context, handle, &operation);

@@ -14,15 +14,20 @@
 
 enum { PENDING_MAXIMUM = 4096 }; /* waits without a command between them: beyond, the oldest is dropped */
 
-int ordering_relate(struct ordering *ordering, uint32_t command, uint32_t to, enum device_relation_kind kind, uint8_t confidence)
+int ordering_relate_spans(struct ordering *ordering, uint32_t from, uint32_t to, enum device_relation_kind kind, uint8_t confidence)
 {
     struct device_order *order = ordering->order;
     struct device_relation *rows = array_reserve(order->relations, &ordering->relation_capacity, order->relation_count + 1, sizeof *rows);
     if (!rows)
         return -ENOMEM;
     order->relations = rows;
-    rows[order->relation_count++] = (struct device_relation){{ordering->commands[command].span}, {to}, (uint8_t)kind, confidence};
+    rows[order->relation_count++] = (struct device_relation){{from}, {to}, (uint8_t)kind, confidence};
     return 0;
+}
+
+int ordering_relate(struct ordering *ordering, uint32_t command, uint32_t to, enum device_relation_kind kind, uint8_t confidence)
+{
+    return ordering_relate_spans(ordering, ordering->commands[command].span, to, kind, confidence);
 }
 
 static int note_idle(struct ordering *ordering, uint32_t span)
@@ -39,7 +44,8 @@ static int note_idle(struct ordering *ordering, uint32_t span)
 /* Another thread's launch that was under way as the call began may have come before it or after. */
 static uint8_t confidence_at(const struct ordering *ordering, uint32_t command, const struct order_call *call)
 {
-    return ordering->commands[command].call_end_ns > call->begin_ns ? CONFIDENCE_HIGH : CONFIDENCE_CERTAIN;
+    const struct order_command *covered = &ordering->commands[command];
+    return covered->call_end_ns > call->begin_ns || covered->inferred ? CONFIDENCE_HIGH : CONFIDENCE_CERTAIN;
 }
 
 static int cover_add(struct ordering *ordering, size_t first, struct covered_command fresh)
@@ -261,8 +267,10 @@ static int on_call(struct ordering *ordering, const struct order_call *call)
         return on_sync_stream(ordering, call);
     case ORDER_SYNC_CONTEXT:
         return on_sync_context(ordering, call);
-    default:
+    case ORDER_BLOCKING_COPY:
         return on_blocking_copy(ordering, call);
+    default:
+        return 0;
     }
 }
 

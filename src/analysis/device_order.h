@@ -16,10 +16,11 @@ enum device_relation_kind {
     DEVICE_RELATION_NODE,           /* node to node of one launch of a graph: the last that was over when the other began */
     DEVICE_RELATION_SYNC,           /* command to call: the call waits for it */
     DEVICE_RELATION_COPY,           /* copy to the call that asked for it and returned after it */
+    DEVICE_RELATION_LAUNCH,         /* call to command: the last launch of a graph into its stream, where nothing names the launch */
     DEVICE_RELATION_COUNT
 };
 
-/* From a command's end; to a command's begin or a call's end. */
+/* From a command's end, or a launch's begin; to a command's begin or a call's end. */
 struct device_relation {
     span_id from, to;
     uint8_t kind;       /* enum device_relation_kind */

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "device_order.h"
 
-enum order_call_kind { ORDER_RECORD, ORDER_STREAM_WAIT, ORDER_SYNC_EVENT, ORDER_SYNC_STREAM, ORDER_SYNC_CONTEXT, ORDER_BLOCKING_COPY };
+enum order_call_kind { ORDER_RECORD, ORDER_STREAM_WAIT, ORDER_SYNC_EVENT, ORDER_SYNC_STREAM, ORDER_SYNC_CONTEXT, ORDER_BLOCKING_COPY, ORDER_GRAPH_LAUNCH };
 
 struct order_call {
     int64_t begin_ns, end_ns;
@@ -26,6 +26,7 @@ struct order_command {
     bool is_copy, pageable;
     bool host_waits;                    /* a blocking call does, for this direction */
     bool blocking_call;
+    bool inferred;                      /* its launch and stream */
 };
 
 struct covered_command {
@@ -85,8 +86,10 @@ struct ordering {
 int ordering_read(struct ordering *ordering);
 int ordering_stream(struct ordering *ordering, uint32_t process, uint64_t context, uint64_t stream, uint32_t *ret_stream);
 int ordering_context(struct ordering *ordering, uint32_t process, uint64_t context, uint32_t *ret_context);
+int ordering_infer_launches(struct ordering *ordering); /* before the launches' times are read */
 int ordering_find_overlaps(struct ordering *ordering);
 int ordering_follow(struct ordering *ordering);
+int ordering_relate_spans(struct ordering *ordering, uint32_t from, uint32_t to, enum device_relation_kind kind, uint8_t confidence);
 int ordering_relate(struct ordering *ordering, uint32_t command, uint32_t to, enum device_relation_kind kind, uint8_t confidence);
 
 #endif

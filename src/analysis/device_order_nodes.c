@@ -47,6 +47,82 @@ static struct stretch *stretches_of(const struct ordering *ordering, size_t firs
     return stretches;
 }
 
+/* Launches of graphs, by context and begin: stream and command are the context's number and the call's. */
+static struct stretch *graph_launches(const struct ordering *ordering, size_t *ret_count)
+{
+    struct stretch *launches = malloc((ordering->call_count + 1) * sizeof *launches);
+    size_t count = 0;
+    for (size_t i = 0; launches && i < ordering->call_count; i++)
+        if (ordering->calls[i].kind == ORDER_GRAPH_LAUNCH)
+            launches[count++] = (struct stretch){ordering->calls[i].begin_ns, ordering->calls[i].end_ns, ordering->calls[i].context, (uint32_t)i};
+    if (launches)
+        qsort(launches, count, sizeof *launches, by_stream_and_begin);
+    *ret_count = count;
+    return launches;
+}
+
+/* The context's last launch of a graph that began before the command did. */
+static const struct order_call *last_launch(const struct ordering *ordering, const struct stretch *launches, size_t count,
+                                            const struct order_command *command)
+{
+    uint32_t context = ordering->streams[command->stream].context;
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct stretch *launch = &launches[middle];
+        if (launch->stream < context || (launch->stream == context && launch->begin_ns <= command->begin_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && launches[low - 1].stream == context ? &ordering->calls[launches[low - 1].command] : NULL;
+}
+
+/* By context: the stream into which all its graphs were launched; ORDER_NONE: none, or several. */
+static uint32_t *streams_of_graphs(const struct ordering *ordering)
+{
+    uint32_t *streams = malloc((ordering->context_count + 1) * sizeof *streams);
+    bool *seen = calloc(ordering->context_count + 1, sizeof *seen);
+    for (size_t i = 0; streams && i < ordering->context_count; i++)
+        streams[i] = ORDER_NONE;
+    for (size_t i = 0; streams && seen && i < ordering->call_count; i++) {
+        const struct order_call *call = &ordering->calls[i];
+        if (call->kind != ORDER_GRAPH_LAUNCH)
+            continue;
+        streams[call->context] = !seen[call->context] || streams[call->context] == call->stream ? call->stream : ORDER_NONE;
+        seen[call->context] = true;
+    }
+    if (!seen) {
+        free(streams);
+        streams = NULL;
+    }
+    free(seen);
+    return streams;
+}
+
+/*
+ * Bodies of conditional nodes name no launch, and run on a stream of the device's own. They are in the order of the stream that their graph was
+ * launched into: no later launch's than the last before they began.
+ */
+int ordering_infer_launches(struct ordering *ordering)
+{
+    size_t count;
+    CLEANUP(freep) struct stretch *launches = graph_launches(ordering, &count);
+    CLEANUP(freep) uint32_t *streams = streams_of_graphs(ordering);
+    int code = launches && streams ? 0 : -ENOMEM;
+    for (size_t i = 0; i < ordering->command_count && count && code == 0; i++) {
+        struct order_command *command = &ordering->commands[i];
+        const struct order_call *launch = command->launch == ORDER_NONE ? last_launch(ordering, launches, count, command) : NULL;
+        if (!launch || (launch->stream != command->stream && streams[launch->context] == ORDER_NONE))
+            continue;
+        command->launch = launch->span;
+        command->stream = launch->stream;
+        command->inferred = true;
+        code = ordering_relate_spans(ordering, command->launch, command->span, DEVICE_RELATION_LAUNCH, CONFIDENCE_MEDIUM);
+    }
+    return code;
+}
+
 int ordering_find_overlaps(struct ordering *ordering)
 {
     CLEANUP(freep) struct stretch *stretches = stretches_of(ordering, 0, ordering->command_count);

@@ -135,14 +135,21 @@ static bool is_command(uint8_t kind)
 }
 
 /* The payload of a call, if it tells of an order. */
-static bool describe_call(const struct ordering *ordering, const struct payload *payload, struct order_call *call, bool *ret_has_stream,
-                          uint64_t *ret_context, uint64_t *ret_stream)
+static bool describe_call(const struct ordering *ordering, const struct payload *payload, bool launches, struct order_call *call,
+                          bool *ret_has_stream, uint64_t *ret_context, uint64_t *ret_stream)
 {
     static const struct {
         const char *what;
         uint8_t kind;
     } words[] = {{"event record", ORDER_RECORD}, {"stream wait", ORDER_STREAM_WAIT}, {"event", ORDER_SYNC_EVENT},
                  {"stream", ORDER_SYNC_STREAM}, {"context", ORDER_SYNC_CONTEXT}};
+    if (payload->kind == PAYLOAD_API && launches) {
+        call->kind = ORDER_GRAPH_LAUNCH;
+        *ret_has_stream = HAS(payload, API, stream);
+        *ret_stream = VALUE(payload, API, stream);
+        *ret_context = VALUE(payload, API, context);
+        return *ret_has_stream && HAS(payload, API, context) && !HAS(payload, API, result);
+    }
     if (payload->kind == PAYLOAD_API) {
         call->kind = ORDER_BLOCKING_COPY;
         return HAS(payload, API, blocking) && VALUE(payload, API, blocking);
@@ -178,7 +185,7 @@ static int add_call(struct ordering *ordering, const struct span_block *block, u
                               .end_ns = trace_span_end(ordering->trace, block->info.track, block->begin_ns[row], block->end_ns[row])};
     uint64_t context = 0, stream = 0;
     bool has_stream = false;
-    if (span_payload(block, row, &payload) < 0 || !describe_call(ordering, &payload, &call, &has_stream, &context, &stream))
+    if (span_payload(block, row, &payload) < 0 || !describe_call(ordering, &payload, block->kind[row] == SPAN_KIND_LAUNCH, &call, &has_stream, &context, &stream))
         return 0;
     int code = 0;
     if (has_stream)
@@ -195,7 +202,7 @@ static int add_call(struct ordering *ordering, const struct span_block *block, u
 
 static bool may_order(uint8_t kind)
 {
-    return kind == SPAN_KIND_SYNC || kind == SPAN_KIND_API || kind == SPAN_KIND_ALLOC;
+    return kind == SPAN_KIND_SYNC || kind == SPAN_KIND_API || kind == SPAN_KIND_ALLOC || kind == SPAN_KIND_LAUNCH;
 }
 
 static int read_rows(struct ordering *ordering, const struct span_block *block, uint32_t *stream)
@@ -303,5 +310,7 @@ int ordering_read(struct ordering *ordering)
         return code;
     qsort(ordering->commands, ordering->command_count, sizeof *ordering->commands, by_span);
     code = read_launches(ordering);
+    if (code == 0)
+        code = ordering_infer_launches(ordering);
     return code ? code : read_launch_times(ordering);
 }

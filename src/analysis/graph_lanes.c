@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/thread_pool.h"
+#include "clock_alignment.h"
 #include "graph_cut.h"
 
 #include <errno.h>
@@ -157,6 +158,13 @@ static int64_t device_bound(const struct trace *trace, int32_t pid)
     }
 }
 
+/* How far off a node's times may be; 0 where it is not known: graph_rules_edge knows that. */
+static int64_t node_bound(const struct trace *trace, node_id node)
+{
+    int64_t bound_ns = clock_bound_of_node(trace, node);
+    return bound_ns > 0 && bound_ns < INT64_MAX / 4 ? bound_ns : 0;
+}
+
 static int add_cut(struct lanes *lanes, uint32_t number, struct error *err)
 {
     const struct trace_track *track = &lanes->tracks[number];
@@ -179,14 +187,11 @@ static int add_cut(struct lanes *lanes, uint32_t number, struct error *err)
             cut.sched_block_count = lanes->blocks[sched].count;
         }
         string_table_find(trace_strings(trace), "preempted", strlen("preempted"), &cut.preempted);
-    } else {
-        code = first_kind(lanes, number, &kind, err);
-        if (code == 0 && kind == SPAN_KIND_RANGE)
-            return 0; /* what the program named from a start to an end, which may lie on two threads: nobody did anything there */
-    }
-    if (track->kind == TRACK_KIND_STREAM && track->process.index < process_count) {
+    } else if (track->process.index < process_count) {
         cut.clock_bound_ns = device_bound(trace, processes[track->process.index].pid);
     }
+    if (track->process.index < process_count)
+        cut.clock_bound_ns += node_bound(trace, processes[track->process.index].node);
     lanes->cuts[lanes->count++] = cut;
     return code;
 }
@@ -194,8 +199,8 @@ static int add_cut(struct lanes *lanes, uint32_t number, struct error *err)
 static bool is_lane(const struct lanes *lanes, uint32_t number)
 {
     const struct trace_track *track = &lanes->tracks[number];
-    if (track->kind == TRACK_KIND_STREAM)
-        return lanes->blocks[number].count > 0;
+    if (track->kind == TRACK_KIND_STREAM) /* no stream's number: ranges from a start to an end, a driver's own work, pages that move by themselves */
+        return lanes->blocks[number].count > 0 && track->stream >= 0;
     if (!is_host(lanes, number) || lanes->launcher[track->process.index])
         return false;
     return lanes->blocks[number].count || (is_main(lanes, track) && (!lanes->any_active || lanes->active[track->process.index]));

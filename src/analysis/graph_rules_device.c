@@ -93,6 +93,9 @@ static int add_relation(struct device_rules *device, const struct device_relatio
             graph_rules_await(rules, graph_rules_end(rules, relation->to));
         return add_release(device, relation->from, relation->to, rule, (enum confidence)relation->confidence);
     }
+    if (relation->kind == DEVICE_RELATION_LAUNCH)
+        return graph_rules_edge(rules, graph_rules_begin(rules, relation->from), graph_rules_begin(rules, relation->to), EDGE_RULE_TIME,
+                                (enum confidence)relation->confidence, graph_rules_class(EDGE_RULE_TIME, kinds_of(rules, relation->from, relation->to), 0));
     const struct trace_link link = {.from = relation->from, .to = relation->to, .confidence = (enum confidence)relation->confidence};
     return add_dependence(device, &link, rule);
 }

@@ -4,7 +4,7 @@
 
 #include "analysis/device_order.h"
 
-static const char *const kind_names[] = {"event", "default", "order", "node", "sync", "copy"};
+static const char *const kind_names[] = {"event", "default", "order", "node", "sync", "copy", "launch"};
 
 static const char *name_of(const struct trace *trace, span_id span)
 {
@@ -203,6 +203,24 @@ static void test_nodes_of_graphs(void **state)
                   "order d1 a2 certain\norder d1 b2 certain\norder d1 c2 certain\norder d1 d2 certain\n");
 }
 
+/* Nothing names the launch of a conditional node's body: it is no later than the last into its stream before it began. */
+static void test_bodies_of_conditional_nodes(void **state)
+{
+    struct cuda cuda = cuda_begin();
+    track_id one = cuda_stream(&cuda, 13, "stream 13");
+    struct payload api = {.kind = PAYLOAD_API}, kernel = {.kind = PAYLOAD_KERNEL};
+    cuda_field(&api, FIELD_API_context, 1);
+    cuda_field(&api, FIELD_API_stream, 13);
+    cuda_field(&kernel, FIELD_KERNEL_context, 1);
+    cuda_span(&cuda, cuda.host, SPAN_KIND_LAUNCH, "first", 0, 5, &api);
+    cuda_span(&cuda, cuda.host, SPAN_KIND_LAUNCH, "second", 10, 15, &api);
+    cuda_span(&cuda, one, SPAN_KIND_KERNEL, "a", 8, 20, &kernel);
+    cuda_span(&cuda, one, SPAN_KIND_KERNEL, "b", 20, 200, &kernel);
+    cuda_span(&cuda, cuda_stream(&cuda, 14, "stream 14"), SPAN_KIND_KERNEL, "c", 205, 206, &kernel); /* the device's own stream */
+    cuda_sync(&cuda, "stream", "sync", 13, -1, 18, 210);
+    expect(&cuda, "launch first a medium\nlaunch second b medium\nlaunch second c medium\nsync c sync high\n");
+}
+
 static void test_captured_and_failed_calls_order_nothing(void **state)
 {
     struct cuda cuda = cuda_begin();
@@ -248,6 +266,7 @@ int main(void)
         cmocka_unit_test(test_the_default_stream_and_the_others_wait_for_each_other),
         cmocka_unit_test(test_blocking_copies),
         cmocka_unit_test(test_nodes_of_graphs),
+        cmocka_unit_test(test_bodies_of_conditional_nodes),
         cmocka_unit_test(test_captured_and_failed_calls_order_nothing),
         cmocka_unit_test(test_other_backends_are_left_to_their_links),
     };

@@ -98,7 +98,9 @@ static void test_who_gave_the_processor_back(void **state)
 
 static track_id stream_of(struct trace_builder *builder)
 {
-    return fixture_track(builder, TRACK_KIND_STREAM, "queue", -1);
+    track_id track = fixture_track(builder, TRACK_KIND_STREAM, "queue", -1);
+    trace_builder_track(builder, track)->stream = 0;
+    return track;
 }
 
 static void test_a_stream_is_one_lane(void **state)

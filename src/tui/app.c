@@ -12,7 +12,7 @@
 
 static const struct tab *const tabs[TAB_COUNT] = {
     [TAB_SYSTEM] = &tab_system,       [TAB_PROFILE] = &tab_profile, [TAB_TIMELINE] = &tab_timeline, [TAB_HOTSPOTS] = &tab_hotspots,
-    [TAB_CALL_TREE] = &tab_call_tree, [TAB_FLAME] = &tab_flame,
+    [TAB_CALL_TREE] = &tab_call_tree, [TAB_FLAME] = &tab_flame,     [TAB_PATH] = &tab_path,
 };
 
 int app_init(struct app *app, struct trace *trace, const char *path)
@@ -250,6 +250,7 @@ void app_draw(struct app *app, int *ret_cursor_y, int *ret_cursor_x)
     struct canvas *canvas = &app->canvas;
     struct area area = {1, 0, canvas->rows - 2, canvas->columns};
     canvas_clear(canvas);
+    app->unfinished = false;
     if (canvas->rows < 4 || canvas->columns < 20) {
         canvas_text(canvas, 0, 0, canvas->columns, look_of(COLOUR_DEFAULT), "too small");
         *ret_cursor_y = *ret_cursor_x = -1;

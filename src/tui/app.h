@@ -20,7 +20,7 @@
 struct app;
 struct timeline;
 
-enum tab_number { TAB_SYSTEM, TAB_PROFILE, TAB_TIMELINE, TAB_HOTSPOTS, TAB_CALL_TREE, TAB_FLAME, TAB_COUNT };
+enum tab_number { TAB_SYSTEM, TAB_PROFILE, TAB_TIMELINE, TAB_HOTSPOTS, TAB_CALL_TREE, TAB_FLAME, TAB_PATH, TAB_COUNT };
 
 /* What a row stands for, in the words of every tab. */
 enum subject_kind { SUBJECT_NONE, SUBJECT_SPAN, SUBJECT_NAME, SUBJECT_FUNCTION, SUBJECT_STACK };
@@ -49,7 +49,7 @@ struct tab {
     void (*copy)(struct app *app, void *state, struct text *out);
     void (*csv)(struct app *app, void *state, struct text *out);
 };
-extern const struct tab tab_system, tab_profile, tab_timeline, tab_hotspots, tab_call_tree, tab_flame;
+extern const struct tab tab_system, tab_profile, tab_timeline, tab_hotspots, tab_call_tree, tab_flame, tab_path;
 
 struct tab_slot {
     const struct tab *tab;
@@ -74,6 +74,7 @@ struct app {
     bool searching;
     char search_text[256];
     bool stop;
+    bool unfinished; /* the picture gets better when it is drawn again */
     struct history {
         enum tab_number tab;
         struct subject subject;

@@ -2,9 +2,9 @@
 /* The Profile tab: the run at a glance - what it did with its time, by category, device and function. */
 #include "list_view.h"
 
+#include "analysis/device_activity.h"
 #include "view/display_name.h"
 #include "view/hotspots.h"
-#include "view/summary.h"
 #include "view/units.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define TOP 12
+#define DEVICE_SPANS_MAX 300000
 #define CATEGORIES_MAX 64
 
 static const struct grid_column columns[] = {
@@ -142,23 +143,51 @@ static void add_cpu(struct app *app, struct profile_tab *tab)
         add_line(&tab->list.grid, "off the CPU %s, of all threads together", format_duration(off, sizeof off, hotspots->self_ns[HOTSPOT_OFF_CPU]));
 }
 
+/* Spans on lanes of devices. */
+static uint64_t count_device_spans(struct app *app)
+{
+    uint32_t track_count;
+    uint64_t rows = 0;
+    const struct trace_track *tracks = trace_tracks(app->trace, &track_count);
+    for (uint32_t i = 0; i < trace_block_count(app->trace, FAMILY_SPANS); i++) {
+        struct block_info info = trace_block_info(app->trace, FAMILY_SPANS, i);
+        bool device = info.track.index < track_count && (tracks[info.track.index].kind == TRACK_KIND_STREAM || tracks[info.track.index].kind == TRACK_KIND_DEVICE);
+        rows += device ? info.count : 0;
+    }
+    return rows;
+}
+
+static void add_device(struct app *app, struct profile_tab *tab, const struct device_activity *device)
+{
+    uint32_t count;
+    const struct trace_process *processes = trace_processes(app->trace, &count);
+    char name[300], kernels[32], copies[32], idle[32];
+    int64_t whole_ns = device->end_ns - device->begin_ns;
+    snprintf(name, sizeof name, "device %d of %s %d: %s kernels, %s copied, idle %s", device->device, trace_text(app->trace, device->category),
+             device->process.index < count ? processes[device->process.index].pid : -1, format_count(kernels, sizeof kernels, device->kernels),
+             format_bytes(copies, sizeof copies, device->copy_bytes), format_duration(idle, sizeof idle, device->idle_ns));
+    add(&tab->list.grid, 0, whole_ns - device->idle_ns, (double)whole_ns, "busy", name, COLOUR_DEFAULT);
+}
+
 static void add_devices(struct app *app, struct profile_tab *tab)
 {
-    struct summary *summary = NULL;
+    struct device_activities *activities;
     struct error err = ERROR_INIT;
-    if (summary_create(app->trace, app->filter, NULL, &summary, &err) < 0)
+    uint64_t spans = count_device_spans(app);
+    if (!spans)
         return;
-    if (summary->device_count)
-        grid_heading(&tab->list.grid, "Devices", "in the whole run: time in which something ran, of the time from the first begin to the last end");
-    for (size_t i = 0; i < summary->device_count; i++) {
-        const struct summary_device *device = &summary->devices[i];
-        char name[300], kernels[32], copies[32];
-        snprintf(name, sizeof name, "%.120s %s%d, process %d: %s kernels, %s copied", *device->name ? device->name : device->category,
-                 *device->name ? "" : "device ", device->device, device->pid, format_count(kernels, sizeof kernels, device->kernels),
-                 format_bytes(copies, sizeof copies, device->copy_bytes));
-        add(&tab->list.grid, 0, device->busy_ns, (double)(device->busy_ns + device->idle_ns), "", name, COLOUR_DEFAULT);
+    grid_heading(&tab->list.grid, "Devices", "in the whole run: something ran, of the time from the first begin to the last end");
+    if (spans > DEVICE_SPANS_MAX) {
+        add_line(&tab->list.grid, "more spans than are summed up while one waits: `hprofiler summary` has them");
+        return;
     }
-    summary_destroy(summary);
+    if (device_activities_create(app->trace, app->filter, NULL, &activities, &err) < 0) {
+        add_line(&tab->list.grid, "%s", err.text);
+        return;
+    }
+    for (size_t i = 0; i < activities->device_count; i++)
+        add_device(app, tab, &activities->devices[i]);
+    device_activities_destroy(activities);
 }
 
 static void fill(struct app *app, struct profile_tab *tab)

@@ -2,11 +2,13 @@
 /* Drawing the lanes of the Timeline tab. */
 #include "tab_timeline.h"
 
+#include "base/clock.h"
 #include "view/units.h"
 
 #include <math.h>
 #include <string.h>
 
+#define FRAME_NS 10000000 /* then the rest is drawn roughly, and finished in the next frames */
 #define SOLID 0.92f /* a column that is busy for so much of its time is filled */
 
 struct lane_drawing {
@@ -181,6 +183,7 @@ static int draw_lane(struct app *app, struct timeline_tab *tab, uint32_t positio
         return 1;
     }
     int rows = picture_rows(lane, drawing.picture);
+    app->unfinished |= drawing.picture->rough;
     if (lane->depth_seen > depth + 1)
         lane->depth_seen = depth + 1;
     if (rows < (int)lane->depth_seen)
@@ -315,6 +318,7 @@ void timeline_draw_lanes(struct app *app, struct timeline_tab *tab)
 {
     int y = tab->lanes.y, end = y + tab->lanes.rows;
     tab->problem[0] = '\0';
+    tab->timeline->hurry_ns = clock_monotonic_ns() + FRAME_NS;
     draw_ruler(app, tab, y - 1);
     draw_overview(app, tab, y - 1);
     scroll_to_selected(app, tab);

@@ -41,7 +41,7 @@ int tui_run(struct trace *trace, const char *path, struct error *err)
     app.terminal = terminal;
     while (result == 0 && !app.stop) {
         show(&app);
-        handle_waiting(&app, terminal_wait(terminal, -1));
+        handle_waiting(&app, terminal_wait(terminal, app.unfinished ? 0 : -1));
     }
     app_finish(&app);
     return result;

@@ -50,6 +50,7 @@ struct timeline_cell {
 struct lane_picture {
     unsigned columns, depth;       /* depth: rows of spans */
     bool exact;                    /* every span was looked at */
+    bool rough;                    /* there was no time to: asked again it may become exact */
     bool has_cpu;                  /* one more row: samples and times off the CPU */
     bool is_counter;
     double low, high, last;        /* of a counter, in the window */
@@ -64,6 +65,7 @@ struct timeline {
     uint32_t shown_count;
     bool by_busy;
     int64_t first_ns, last_ns; /* of the trace */
+    int64_t hurry_ns;      /* on CLOCK_MONOTONIC: from then on lanes of many spans are drawn roughly; 0 = never */
     void *inside;          /* timeline_internal.h */
 };
 

@@ -3,6 +3,7 @@
 #include "timeline_internal.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "trace/lod.h"
 
@@ -280,7 +281,9 @@ static int draw_spans(struct painting *painting, struct error *err)
         return result;
     bool fine = lod->level_count && !lod_level_for(lod, (int64_t)column_ns(painting));
     uint64_t count = count_in_window(lod, painting->begin_ns, painting->end_ns);
-    if (count <= EXACT_ROWS || (fine && count <= 4 * EXACT_ROWS))
+    bool wanted = count <= EXACT_ROWS || (fine && count <= 4 * EXACT_ROWS);
+    painting->picture->rough = wanted && painting->timeline->hurry_ns && clock_monotonic_ns() > painting->timeline->hurry_ns;
+    if (wanted && !painting->picture->rough)
         return draw_exact(painting, err);
     draw_lod(painting, lod);
     return 0;
@@ -500,6 +503,11 @@ int timeline_picture(struct timeline *timeline, uint32_t lane, int64_t begin_ns,
     inside->columns = columns;
     inside->depth = depth > 1 ? depth : inside->depth;
     struct picture_slot *slot = find_slot(inside, lane, depth);
+    if (slot && slot->picture.rough && clock_monotonic_ns() <= timeline->hurry_ns) {
+        free(slot->picture.cells);
+        *slot = inside->slots[--inside->slot_count];
+        slot = NULL;
+    }
     if (slot) {
         *ret_picture = &slot->picture;
         return 0;

@@ -3,6 +3,7 @@
 #include "dependency_graph.h"
 
 #include "base/error.h"
+#include "clock_alignment.h"
 #include "graph_rules.h"
 
 #include <errno.h>
@@ -18,6 +19,21 @@ static void rules_finish(struct graph_rules *rules)
     free(rules->extras);
     free(rules->losses);
     free(rules->numbered);
+    free(rules->unclocked);
+}
+
+static int look_at_clocks(struct graph_rules *rules)
+{
+    uint32_t nodes;
+    trace_nodes(rules->trace, &nodes);
+    for (uint32_t i = 0; i < nodes && nodes > 1; i++) {
+        if (clock_bound_of_node(rules->trace, (node_id){i}) >= 0)
+            continue;
+        if (!rules->unclocked && !(rules->unclocked = calloc(nodes, sizeof *rules->unclocked)))
+            return -ENOMEM;
+        rules->unclocked[i] = true;
+    }
+    return 0;
 }
 
 static int rules_init(struct graph_rules *rules)
@@ -36,7 +52,7 @@ static int rules_init(struct graph_rules *rules)
         return -ENOMEM;
     memset(rules->begin_point, 0xff, (spans + 1) * sizeof *rules->begin_point);
     memset(rules->end_point, 0xff, (spans + 1) * sizeof *rules->end_point);
-    return 0;
+    return look_at_clocks(rules);
 }
 
 typedef int rules_find(struct graph_rules *rules, struct error *err);

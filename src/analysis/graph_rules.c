@@ -78,6 +78,23 @@ static bool is_doubtful(const struct graph_rules *rules, uint32_t point)
     return false;
 }
 
+static uint32_t node_of(const struct graph_rules *rules, uint32_t point)
+{
+    uint32_t count, process = process_of(rules, point);
+    const struct trace_process *processes = trace_processes(rules->trace, &count);
+    return process < count ? processes[process].node.index : 0;
+}
+
+/* Of two nodes the clock of one was never compared with the other's: its user said how they stand. */
+static bool is_unclocked(const struct graph_rules *rules, uint32_t from, uint32_t to)
+{
+    uint32_t points = rules->builder->lane_point_count;
+    if (from >= points || to >= points)
+        return false;
+    node_id left = {node_of(rules, from)}, right = {node_of(rules, to)};
+    return !node_id_is(left, right) && (rules->unclocked[left.index] || rules->unclocked[right.index]);
+}
+
 int graph_rules_edge(struct graph_rules *rules, uint32_t from, uint32_t to, enum edge_rule rule, enum confidence confidence,
                      uint32_t class_of_lag)
 {
@@ -87,6 +104,8 @@ int graph_rules_edge(struct graph_rules *rules, uint32_t from, uint32_t to, enum
         confidence++;
         rules->doubtful++;
     }
+    if (rules->unclocked && confidence < CONFIDENCE_LOW && is_unclocked(rules, from, to))
+        confidence++;
     return graph_builder_add_edge(rules->builder, from, to, rule, confidence, class_of_lag);
 }
 
@@ -94,13 +113,6 @@ uint32_t graph_rules_class(enum edge_rule rule, uint64_t endpoints, uint64_t siz
 {
     uint64_t magnitude = size ? 64 - (uint64_t)__builtin_clzll(size) : 0;
     return (uint32_t)hash_u64(hash_u64(endpoints) ^ (uint64_t)rule << 8 ^ magnitude) | 1;
-}
-
-static uint32_t node_of(const struct graph_rules *rules, uint32_t point)
-{
-    uint32_t count, process = process_of(rules, point);
-    const struct trace_process *processes = trace_processes(rules->trace, &count);
-    return process < count ? processes[process].node.index : ID_NONE;
 }
 
 uint64_t graph_rules_nodes(const struct graph_rules *rules, uint32_t from, uint32_t to)

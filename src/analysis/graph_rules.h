@@ -30,6 +30,7 @@ struct graph_rules {
         uint8_t which;
     } *extras;                           /* by span */
     size_t extra_count;
+    bool *unclocked;                     /* by node: its clock was never compared; NULL: all were */
     bool lost_anywhere;                  /* the ledger has lost records, and doesn't say where */
     bool *numbered;                      /* by process: its calls' numbers would show where something is missing */
     struct graph_loss {                  /* where they do */

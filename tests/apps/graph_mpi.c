@@ -5,6 +5,7 @@
  *   synchronous rank 0 sends SIZE bytes in synchronous mode to rank 1, which comes late
  *   large       the same in standard mode
  *   small       rank 0 sends 8 bytes to rank 1, which comes late: nobody waits but for the message
+ *   sizes       rank 0 sends to rank 1, now early, now late: up to 1 KB in standard, from 128 KB in synchronous mode
  *   requests    everybody posts receives from both neighbours, sends, and waits for all
  *   any         rank 0 takes one message from each by MPI_Waitany
  *   exchange    MPI_Sendrecv around the ring
@@ -73,6 +74,23 @@ static void large(void)
 static void small(void)
 {
     one_message(MPI_Send, 8);
+}
+
+/* Which sends waited for their receive is known of all: the small ones have room everywhere, the others say that they wait. */
+static void sizes(void)
+{
+    for (int i = 0; i < 16; i++) {
+        int length = i % 2 ? 8 << i / 2 : (128 << 10) + 4096 * i;
+        if (rank == 0) {
+            work(i % 3 ? 100 : 10);
+            (i % 2 ? MPI_Send : MPI_Ssend)(buffer, length, MPI_CHAR, 1, 8, MPI_COMM_WORLD);
+        }
+        if (rank == 1) {
+            work(i % 3 ? 10 : 100);
+            MPI_Recv(buffer, length, MPI_CHAR, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
 }
 
 static void requests(void)
@@ -219,7 +237,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } programs[] = {
-    {"late", late},   {"synchronous", synchronous}, {"large", large},         {"small", small}, {"requests", requests},   {"any", any},     {"exchange", exchange},
+    {"late", late},   {"synchronous", synchronous}, {"large", large},         {"small", small}, {"sizes", sizes}, {"requests", requests},   {"any", any},     {"exchange", exchange},
     {"probe", probe}, {"persistent", persistent},   {"rooted", rooted},       {"scan", scan},   {"immediate", immediate}, {"fence", fence}, {"hybrid", hybrid},
 };
 

@@ -109,6 +109,24 @@ def test_edges_of_openmp(graph_of, apps, program):
     is_sound(graph)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("mode", ["sizes", "hybrid", "persistent"])
+def test_inferred_edges_are_as_right_as_they_say(hprofiler, apps, tmp_path, family, mode):
+    """tests/bench/edge_precision has the whole table (docs/edge-precision.md)."""
+    precision, trace = pathlib.Path(hprofiler).parent / "graph_precision", tmp_path / "trace.hpt"
+    if not precision.exists():
+        pytest.skip(f"{precision} is not built")
+    done = subprocess.run([hprofiler, "run", "--no-summary", "-b", "mpi,openmp", "-o", trace, "--", *launch(apps, family, mode, "3")],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([precision, trace], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(",") for line in done.stdout.splitlines()]
+    assert {"sizes": "message", "hybrid": "fork", "persistent": "message"}[mode] in [row[0] for row in rows]
+    for rule, confidence, inferred, right in rows:
+        assert int(right) >= {"certain": 1, "high": 0.99, "medium": 0.9}[confidence] * int(inferred), rule
+
+
 def test_a_program_without_runtimes_is_its_main_thread(graph_of, apps):
     graph = graph_of([apps / "target", "burn", "50"], "--backend", "cpu")
     assert graph["lanes"] >= 1 and graph["edges"].keys() <= {"processor"}

@@ -139,6 +139,23 @@ def test_path_is_the_true_one(kind, make, path_of):
             assert found == true, (kind, seed)
 
 
+@pytest.mark.parametrize("kind", ["bottleneck", "late_sender", "messages", "collectives", "mpi"])
+def test_path_is_the_true_one_without_annotations(kind, make, path_of, ask):
+    """Code outside of all calls, as most programs have it; and what comes of it in other time."""
+    for seed in SEEDS:
+        trace, truth = make(kind, seed, "--bare")
+        _, rows = path_of(trace)
+        begin = truth["pop"]["begin_ns"]  # MPI_Init is left: of several ranks that did nothing before it any may be the last
+        code = [(lane_of(label, truth), row["begin_ns"], row["end_ns"], "") for row in rows
+                for name, _, label in [row["name"].partition(" @ ")] if name == "(code)" and row["begin_ns"] >= begin]
+        true = [(hop["lane"], hop["begin_ns"], hop["end_ns"], "") for hop in truth["path"] if hop.get("name") == "" and hop["begin_ns"] >= begin]
+        if not truth["undecided_on_path"] and not truth["ties_on_path"]:
+            assert joined(code) == joined(true), (kind, seed)
+        for row in [row for row in truth["what_if"] if row["same_decisions"]]:
+            said = ask("what-if", trace, "--scale", f"kind=compute:{row['scale']}")
+            assert said["predicted_ns"] == pytest.approx(row["makespan_ns"], rel=0.02), (kind, seed, row)
+
+
 @pytest.mark.parametrize("kind", PLANTED + RANDOM)
 def test_composition_is_the_true_one(kind, make, ask):
     for seed in SEEDS:

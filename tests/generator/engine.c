@@ -40,7 +40,8 @@ int64_t draw(struct sim *sim, struct actor *actor, int64_t base_ns)
 
 int64_t scaled(const struct sim *sim, uint16_t name, int64_t ns)
 {
-    return sim->scale_name == name ? (int64_t)((double)ns * sim->scale + 0.5) : ns;
+    bool changed = sim->scale_name == name || (sim->scale_name == SCALE_CODE && sim->name_is_work[name]);
+    return changed ? (int64_t)((double)ns * sim->scale + 0.5) : ns;
 }
 
 void decide(struct sim *sim, uint64_t value)
@@ -203,7 +204,7 @@ void wait_note(struct sim *sim, enum pattern pattern, uint32_t lane, const struc
 
 static void compute(struct sim *sim, struct actor *actor, const struct op *op)
 {
-    if (op->flags & OP_BARE) {
+    if ((op->flags & OP_BARE) || (sim->options->bare && sim->rank_count > 1)) {
         actor_work(sim, actor, scaled(sim, op->name, op->ns), actor_name(actor));
     } else {
         int64_t begin_ns = actor->now.ns;
@@ -288,7 +289,8 @@ static void step(struct sim *sim, struct actor *actor)
         return;
     }
     if (gap_is_due(actor)) {
-        actor_work(sim, actor, draw(sim, actor, sim->costs.gap_ns), actor_name(actor));
+        int64_t ns = draw(sim, actor, sim->costs.gap_ns);
+        actor_work(sim, actor, sim->scale_name == SCALE_CODE ? (int64_t)((double)ns * sim->scale + 0.5) : ns, actor_name(actor));
         actor->ready = true;
         wake_add(sim, actor->now.ns, 0, actor_number(sim, actor));
         return;

@@ -279,7 +279,7 @@ struct options {
     uint64_t seed, spans;
     uint32_t ranks, threads, streams, rounds;
     uint32_t planted, moved;
-    bool check, no_what_if;
+    bool check, no_what_if, bare; /* bare: no annotations of the program's own */
 };
 
 struct sim {
@@ -328,7 +328,7 @@ struct sim {
     uint64_t ties, undecided;
 
     /* what is different in this run */
-    int scale_name;                /* -1 = nothing */
+    int scale_name;                /* -1 = nothing, SCALE_CODE = all code of the program */
     double scale;
 };
 
@@ -339,6 +339,8 @@ enum fixed_name {
 #include "names.def"
     NAME_COUNT
 };
+
+enum { SCALE_CODE = -2 };
 
 enum category { CATEGORY_NONE, CATEGORY_MPI, CATEGORY_OPENMP, CATEGORY_CUDA };
 

@@ -23,6 +23,7 @@ static void usage(FILE *file)
                   "  --truth FILE       writes what is true of it, as JSON\n"
                   "  --scaled NAME --scale FACTOR   the same program with this activity that much longer\n"
                   "  --no-what-if       leaves out what would be true with one activity scaled: a run each\n"
+                  "  --bare             ranks' phases without annotations: code outside of all calls\n"
                   "  --check            judges the simulation by enumeration\n"
                   "  --read FILE        only reads all of a trace, as a measure for other readers\n"
                   "  -o FILE            the trace\n");
@@ -45,6 +46,18 @@ static void set_lanes(struct options *options, uint32_t lanes)
     options->ranks = lanes / 8 ? lanes / 8 : 1;
 }
 
+static bool set_flag(struct options *options, const char *word)
+{
+    const struct { const char *name; bool *value; } flags[] = {
+        {"--check", &options->check}, {"--no-what-if", &options->no_what_if}, {"--bare", &options->bare}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (strcmp(flags[i].name, word) == 0) {
+            *flags[i].value = true;
+            return true;
+        }
+    return false;
+}
+
 static void parse(int argc, char **argv, struct options *options)
 {
     const struct { const char *name; uint32_t *value; } numbers[] = {
@@ -54,10 +67,8 @@ static void parse(int argc, char **argv, struct options *options)
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         bool known = true;
-        if (strcmp(argv[i], "--check") == 0 || strcmp(argv[i], "--no-what-if") == 0) {
-            *(argv[i][2] == 'c' ? &options->check : &options->no_what_if) = true;
+        if (set_flag(options, argv[i]))
             continue;
-        }
         if (strcmp(argv[i], "--seed") == 0)
             options->seed = number(value);
         else if (strcmp(argv[i], "--spans") == 0)

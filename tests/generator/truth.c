@@ -215,7 +215,7 @@ static void write_again(const struct sim *sim, int name, double scale, bool *fir
 {
     struct sim other;
     again(sim, name, scale, false, &other);
-    fprintf(file, "%s\n  {\"name\": \"%s\", \"scale\": %g, \"makespan_ns\": %" PRId64 ", \"same_decisions\": %s}", *first ? "" : ",", sim->names[name], scale,
+    fprintf(file, "%s\n  {\"name\": \"%s\", \"scale\": %g, \"makespan_ns\": %" PRId64 ", \"same_decisions\": %s}", *first ? "" : ",", name == SCALE_CODE ? "" : sim->names[name], scale,
             other.end_ns - other.begin_ns, other.decisions == sim->decisions ? "true" : "false");
     *first = false;
     sim_finish(&other);
@@ -226,11 +226,15 @@ static void write_what_if(const struct sim *sim, FILE *file)
     bool first = true;
     fprintf(file, " \"what_if\": [");
     for (size_t i = 0; i < sim->name_count; i++) {
-        if (!sim->name_is_work[i] || (sim->planted_count == 0 && mix(sim->seed ^ i) % 3 == 0))
+        if (sim->options->bare || !sim->name_is_work[i] || (sim->planted_count == 0 && mix(sim->seed ^ i) % 3 == 0))
             continue;
         write_again(sim, (int)i, 0.5, &first, file);
         write_again(sim, (int)i, 0.9, &first, file);
         write_again(sim, (int)i, 1.25, &first, file);
+    }
+    if (sim->options->bare) {
+        write_again(sim, SCALE_CODE, 0.5, &first, file);
+        write_again(sim, SCALE_CODE, 1.25, &first, file);
     }
     fprintf(file, "],\n");
 }

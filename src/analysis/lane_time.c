@@ -54,6 +54,7 @@ struct cutting {
     struct lane_times *times;
     size_t capacity, count;
     struct part *parts, *stack;
+    bool unsorted; /* parts of the lane, as some are within spans */
     size_t part_count, part_capacity, stack_capacity, depth;
     struct error *err;
 };
@@ -127,7 +128,7 @@ static int waiting_part(struct cutting *cutting, const struct part *whole, uint8
     part.begin_ns += (int64_t)from_ns;
     part.end_ns = length_ns < whole_ns - from_ns ? part.begin_ns + (int64_t)length_ns : whole->end_ns;
     part.state = LANE_OPENMP;
-    part.within = true;
+    part.within = cutting->unsorted = true;
     return part_add(cutting, &part);
 }
 
@@ -171,7 +172,8 @@ static int sweep(struct cutting *cutting)
 {
     size_t first = cutting->count;
     int result = 0;
-    qsort(cutting->parts, cutting->part_count, sizeof *cutting->parts, by_begin);
+    if (cutting->unsorted)
+        qsort(cutting->parts, cutting->part_count, sizeof *cutting->parts, by_begin);
     for (size_t i = 0; i < cutting->part_count && result == 0; i++) {
         struct part part = cutting->parts[i];
         result = leave_until(cutting, part.begin_ns, first);
@@ -195,6 +197,7 @@ static int cut_lane(struct cutting *cutting, uint32_t track)
 {
     const struct span_table *table = cutting->table;
     cutting->part_count = 0;
+    cutting->unsorted = false;
     for (uint32_t span = table->track_first[track]; span < table->track_first[track + 1]; span++) {
         struct part part = {.begin_ns = table->begin_ns[span], .end_ns = table->end_ns[span], .span = span, .state = state_of(cutting, span)};
         uint8_t kind = table->kind[span];

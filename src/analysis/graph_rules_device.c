@@ -5,7 +5,7 @@
  */
 #include "base/error.h"
 #include "device_order.h"
-#include "graph_rules.h"
+#include "graph_rules_nccl.h"
 
 #include <errno.h>
 #include <string.h>
@@ -163,5 +163,5 @@ int graph_rules_device(struct graph_rules *rules, struct error *err)
     device.released = calloc((size_t)rules->span_count + 1, sizeof *device.released);
     int code = device.released ? add_edges(&device, err) : -ENOMEM;
     free(device.released);
-    return code;
+    return code ? code : graph_rules_nccl(rules, err);
 }

@@ -266,6 +266,66 @@ static void test_queues_that_say_it_by_links(void **state)
     destroy(&made);
 }
 
+/* Ranks of one process: an operation each, from its enqueuing to its kernel's end, the kernel on NCCL's lane and, for rank 1, in its stream. */
+static void collective(struct cuda *cuda, const char *name, int64_t root)
+{
+    const group_id none = GROUP_NONE;
+    group_id group = none;
+    const struct trace_group row = {.kind = LINK_KIND_COLLECTIVE, .name = trace_builder_string(cuda->builder, name), .sequence = 5};
+    assert_int_equal(trace_builder_add_group(cuda->builder, &row, &group), 0);
+    trace_builder_string(cuda->builder, "nccl");
+    for (int32_t rank = 0; rank < 3; rank++) {
+        track_id operations = cuda_stream(cuda, rank, "NCCL operations"), kernels = cuda_stream(cuda, rank, "NCCL kernels");
+        trace_builder_track(cuda->builder, operations)->device = trace_builder_track(cuda->builder, kernels)->device = -1;
+        struct payload payload = {.kind = PAYLOAD_COLLECTIVE};
+        cuda_field(&payload, FIELD_COLLECTIVE_root, (uint64_t)root);
+        cuda_field(&payload, FIELD_COLLECTIVE_bytes_sent, 4096);
+        char operation[8], kernel[8];
+        snprintf(operation, sizeof operation, "o%d", rank);
+        snprintf(kernel, sizeof kernel, "k%d", rank);
+        const int64_t begins_ns[] = {100, 300, 200};
+        span_id span = cuda_span(cuda, operations, SPAN_KIND_COLLECTIVE, operation, 50, 412 + rank, &payload);
+        cuda_span(cuda, kernels, SPAN_KIND_KERNEL, kernel, begins_ns[rank], 400 + rank, NULL);
+        const struct group_member member = {.group = group, .span = span, .rank = rank};
+        assert_int_equal(trace_builder_add_member(cuda->builder, &member), 0);
+    }
+    cuda_kernel(cuda, cuda_stream(cuda, 13, "stream 13"), "ncclDevKernel", 60, 299, 403);
+}
+
+static void test_ranks_of_a_collective_wait_for_the_last(void **state)
+{
+    struct cuda cuda = cuda_begin();
+    collective(&cuda, "AllReduce", 0);
+    struct made made = finish(&cuda);
+    uint32_t last = begin_of(&made, "ncclDevKernel"), stream_end = end_of(&made, "ncclDevKernel");
+    uint32_t join = made.graph->edges[made.graph->first_edge[stream_end]].from;
+    assert_int_equal(made.graph->lane[join], LANE_NONE);
+    assert_int_equal(made.graph->time_ns[join], 299); /* the operations' kernel in the stream stands for that on NCCL's lane */
+    assert_true(edge_between(&made, last, join)->bound);
+    for (int rank = 0; rank < 3; rank += 2) {
+        const char *name = rank ? "k2" : "k0";
+        expect_edge(&made, begin_of(&made, name), join, EDGE_RULE_DEVICE_COLLECTIVE, CONFIDENCE_HIGH, false);
+        expect_edge(&made, join, end_of(&made, name), EDGE_RULE_DEVICE_COLLECTIVE, CONFIDENCE_HIGH, true);
+        assert_int_equal(made.graph->interval[end_of(&made, name)], INTERVAL_WAIT);
+    }
+    expect_edge(&made, begin_of(&made, "o0"), begin_of(&made, "k0"), EDGE_RULE_LAUNCH, CONFIDENCE_HIGH, true);
+    assert_int_equal(made.graph->counts.unexplained, 0);
+    destroy(&made);
+}
+
+static void test_the_root_of_a_broadcast_waits_for_nobody(void **state)
+{
+    struct cuda cuda = cuda_begin();
+    collective(&cuda, "Broadcast", 2);
+    struct made made = finish(&cuda);
+    uint32_t join = made.graph->edges[made.graph->first_edge[end_of(&made, "k0")]].from;
+    assert_int_equal(made.graph->time_ns[join], 200);
+    assert_int_equal(made.graph->interval[end_of(&made, "k2")], INTERVAL_WORK);
+    assert_int_equal(made.graph->interval[end_of(&made, "ncclDevKernel")], INTERVAL_WORK); /* the root was there before it began */
+    assert_null(edge_between(&made, join, end_of(&made, "k2")));
+    destroy(&made);
+}
+
 /* Ranges from a start to an end are nobody's doing. */
 static void test_ranges_on_lanes_of_their_own_are_no_lanes(void **state)
 {
@@ -296,6 +356,8 @@ int main(void)
         cmocka_unit_test(test_copies_that_block),
         cmocka_unit_test(test_graphs_whose_nodes_overlap),
         cmocka_unit_test(test_queues_that_say_it_by_links),
+        cmocka_unit_test(test_ranks_of_a_collective_wait_for_the_last),
+        cmocka_unit_test(test_the_root_of_a_broadcast_waits_for_nobody),
         cmocka_unit_test(test_ranges_on_lanes_of_their_own_are_no_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

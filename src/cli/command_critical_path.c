@@ -4,6 +4,7 @@
 #include "print_path.h"
 
 #include "base/cleanup.h"
+#include "base/thread_pool.h"
 #include "formats/format.h"
 
 #include <errno.h>
@@ -118,22 +119,53 @@ static int print(const struct path_values *values, const struct path_report *rep
     return output_text(invocation->out, &text, err);
 }
 
+/* Wait states are found beside the path: they need nothing of each other, and both take their time on large traces. */
+struct blaming {
+    const struct trace *trace;
+    struct path_blame blame;
+    int result;
+    struct error err;
+};
+
+static void find_blame(void *context)
+{
+    struct blaming *blaming = context;
+    CLEANUP(wait_states_destroyp) struct wait_states *states = NULL;
+    blaming->result = wait_states_create(blaming->trace, NULL, &states, &blaming->err);
+    if (blaming->result == 0)
+        blaming->result =
+            wait_states_blame(states, blaming->trace, &blaming->blame.rows, &blaming->blame.count, &blaming->err);
+}
+
+static int find_all(const struct path_values *values, const struct trace *trace, const struct trace_filter *filter,
+                    const struct invocation *invocation, struct path_report **ret_report, struct path_blame *ret_blame,
+                    struct error *err)
+{
+    struct blaming blaming = {.trace = trace};
+    struct path_report_options report_options = {.where = filter, .by = PATH_BY_ACTIVITY};
+    CLEANUP(thread_pool_destroyp) struct thread_pool *pool = NULL;
+    if (values->by)
+        report_options.by = (enum path_dimension)path_dimension_find(values->by);
+    bool wanted = invocation->format != OUTPUT_CSV;
+    bool beside = wanted && thread_pool_create(1, &pool) == 0 && thread_pool_submit(pool, find_blame, &blaming) == 0;
+    int result = path_report_create(trace, &report_options, invocation->progress, ret_report, err);
+    if (beside)
+        thread_pool_wait(pool);
+    else if (wanted && result == 0)
+        find_blame(&blaming);
+    *ret_blame = blaming.blame;
+    if (result == 0 && blaming.result < 0)
+        return error_set(err, blaming.result, "%s", blaming.err.text);
+    return result;
+}
+
 static int show(const struct path_values *values, const struct trace *trace, const struct trace_filter *filter,
                 const struct invocation *invocation, struct error *err)
 {
     CLEANUP(path_report_destroyp) struct path_report *report = NULL;
-    CLEANUP(wait_states_destroyp) struct wait_states *states = NULL;
-    CLEANUP(freep) struct wait_blame *rows = NULL;
     struct path_blame blame = {NULL, 0};
-    struct path_report_options report_options = {.where = filter, .by = PATH_BY_ACTIVITY};
-    if (values->by)
-        report_options.by = (enum path_dimension)path_dimension_find(values->by);
-    int result = path_report_create(trace, &report_options, invocation->progress, &report, err);
-    if (result == 0 && invocation->format != OUTPUT_CSV)
-        result = wait_states_create(trace, invocation->progress, &states, err);
-    if (result == 0 && states)
-        result = wait_states_blame(states, trace, &rows, &blame.count, err);
-    blame.rows = rows;
+    int result = find_all(values, trace, filter, invocation, &report, &blame, err);
+    CLEANUP(freep) struct wait_blame *rows = blame.rows;
     if (result == 0 && values->output)
         result = write_track(values, trace, report, invocation, err);
     if (result < 0)

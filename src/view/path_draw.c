@@ -312,9 +312,10 @@ static void draw_graph(struct drawing *drawing, const char *dot)
         fact(drawing, "waits", line.data ? line.data : "");
     }
     text_clear(&line);
-    if (path->near_found) {
-        text_addf(&line, "%s other ways are as long%s", format_count(number, sizeof number, path->near_found),
-                  path->length_low_ns != path->length_high_ns ? " as far as the clocks tell" : "");
+    if (path->near_found &&
+        path->length_low_ns != path->length_high_ns) { /* else they are ties, of no interest to people */
+        text_addf(&line, "%s other ways may be as long, as far as the clocks tell",
+                  format_count(number, sizeof number, path->near_found));
         fact(drawing, "beside it", line.data ? line.data : "");
     }
     text_finish(&line);

@@ -41,6 +41,28 @@ static int open_source(struct merge_source *source, struct error *err)
     return 0;
 }
 
+/* MPI_COMM_WORLD has a number of its own in each run. */
+static const char *world_of(const struct trace *trace)
+{
+    for (uint32_t i = 0; i < trace_metadata_count(trace); i++) {
+        const char *key, *value;
+        trace_metadata_at(trace, i, &key, &value);
+        if (strncmp(key, "mpi.comm.", 9) == 0 && strstr(value, "\"name\":\"MPI_COMM_WORLD\""))
+            return key;
+    }
+    return NULL;
+}
+
+static int check_world(const struct node_merging *merging, uint32_t source, const char **world, struct error *err)
+{
+    const char *own = world_of(merging->sources[source].trace);
+    if (own && *world && strcmp(own, *world) != 0)
+        return error_set(err, -EINVAL, "'%s' is of another run than the traces before it: its MPI_COMM_WORLD is another one",
+                         merging->sources[source].name);
+    *world = own ? own : *world;
+    return 0;
+}
+
 static int note_rank(struct node_merging *merging, uint32_t source, int32_t rank, struct error *err)
 {
     uint64_t other;
@@ -55,6 +77,7 @@ static int note_rank(struct node_merging *merging, uint32_t source, int32_t rank
 static int open_sources(struct node_merging *merging, const struct trace *const *traces, const char *const *names, uint32_t count,
                         struct error *err)
 {
+    const char *world = NULL;
     int code = 0;
     merging->sources = calloc((size_t)count + 1, sizeof *merging->sources);
     if (!merging->sources)
@@ -67,6 +90,8 @@ static int open_sources(struct node_merging *merging, const struct trace *const 
         code = open_source(&merging->sources[i], err);
         for (uint32_t k = 0; k < processes && code == 0; k++)
             code = note_rank(merging, i, rows[k].rank, err);
+        if (code == 0)
+            code = check_world(merging, i, &world, err);
         const char *incomplete = trace_incomplete(traces[i]);
         if (incomplete)
             text_addf(&merging->report->notes, "%s\n", incomplete);

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #define POINTS_LISTED 100
+#define DEVICE_CLOCK_KEY "clock.device."
+#define DEVICES_MAX 100000
 
 struct fact {
     const char *key, *value;
@@ -69,7 +71,7 @@ static int note_fact(struct facts *facts, const char *key, const char *value)
     if (!items)
         return -ENOMEM;
     facts->items = items;
-    items[facts->count] = (struct fact){key, value, begins(key, "clock.probe.")};
+    items[facts->count] = (struct fact){key, value, begins(key, "clock.probe.") || begins(key, DEVICE_CLOCK_KEY)};
     return map_set(&facts->index, hash, facts->count++);
 }
 
@@ -126,9 +128,24 @@ static int add_common(const struct node_merging *merging, const struct facts *fa
     return code;
 }
 
-static int add_own(const struct merge_source *source, uint32_t number, const struct facts *facts, struct trace_builder *builder)
+/* Clocks of devices are numbered through: a process finds its devices' among all of them. Anything else has its trace's number in front. */
+static void name_own(const char *key, uint32_t number, uint32_t first_device, uint32_t *devices, struct text *out)
+{
+    char *end = NULL;
+    unsigned long device = begins(key, DEVICE_CLOCK_KEY) ? strtoul(key + strlen(DEVICE_CLOCK_KEY), &end, 10) : 0;
+    text_clear(out);
+    if (!end || *end != '.' || device >= DEVICES_MAX) {
+        text_addf(out, "trace.%" PRIu32 ".%s", number, key);
+        return;
+    }
+    *devices = device >= *devices ? (uint32_t)device + 1 : *devices;
+    text_addf(out, DEVICE_CLOCK_KEY "%lu%s", first_device + device, end);
+}
+
+static int add_own(const struct merge_source *source, uint32_t number, const struct facts *facts, uint32_t *device, struct trace_builder *builder)
 {
     struct text name = TEXT_INIT;
+    uint32_t devices = 0;
     int code = 0;
     for (uint32_t k = 0; k < trace_metadata_count(source->trace) && code == 0; k++) {
         const char *key, *value;
@@ -136,10 +153,10 @@ static int add_own(const struct merge_source *source, uint32_t number, const str
         const struct fact *fact = find_fact(facts, key);
         if (!fact || (!fact->differs && !is_left_out(key)))
             continue;
-        text_clear(&name);
-        text_addf(&name, "trace.%" PRIu32 ".%s", number, key);
+        name_own(key, number, *device, &devices, &name);
         code = name.failed ? -ENOMEM : trace_builder_set_metadata(builder, name.data, value);
     }
+    *device += devices;
     text_finish(&name);
     return code;
 }
@@ -233,13 +250,14 @@ static int add_start(const struct node_merging *merging, struct trace_builder *b
 int node_merge_add_metadata(const struct node_merging *merging, struct trace_builder *builder)
 {
     struct facts facts = {0};
+    uint32_t device = 0;
     int code = gather_facts(merging, &facts);
     if (code == 0)
         code = add_start(merging, builder);
     if (code == 0)
         code = add_common(merging, &facts, builder);
     for (uint32_t i = 0; i < merging->source_count && code == 0; i++)
-        code = add_own(&merging->sources[i], i, &facts, builder);
+        code = add_own(&merging->sources[i], i, &facts, &device, builder);
     if (code == 0)
         code = add_clocks(merging, builder);
     if (code == 0)

@@ -41,6 +41,10 @@ struct charging {
     size_t share_count, share_capacity;
     struct map delay_of;     /* key -> place in out->delays */
     size_t delay_capacity;
+    struct wait_outside *window;  /* code outside of calls of the late lane, for the wait that is looked at */
+    size_t window_count, window_capacity;
+    struct wait_outside *outside; /* the same for all delays */
+    size_t outside_count, outside_capacity;
 };
 
 #define COMPARE(left, right) (((left) > (right)) - ((left) < (right)))
@@ -86,6 +90,25 @@ static uint32_t first_wait(const struct charging *charging, uint32_t lane, int64
     return low;
 }
 
+static int outside_add(struct wait_outside **stretches, size_t *count, size_t *capacity, const struct wait_outside *stretch)
+{
+    struct wait_outside *grown = array_reserve(*stretches, capacity, *count + 1, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    *stretches = grown;
+    grown[(*count)++] = *stretch;
+    return 0;
+}
+
+static int piece_of_window(struct charging *charging, uint32_t lane, uint32_t span, int64_t begin_ns, int64_t length_ns, bool late)
+{
+    const struct wait_outside stretch = {.lane = lane, .begin_ns = begin_ns, .end_ns = begin_ns + length_ns};
+    int result = activity_add(charging, span, late ? length_ns : 0, late ? 0 : length_ns);
+    if (result == 0 && late && span == ID_NONE)
+        result = outside_add(&charging->window, &charging->window_count, &charging->window_capacity, &stretch);
+    return result;
+}
+
 /* Adds what a lane did in [from, until): its pieces without the waits in them. */
 static int add_window(struct charging *charging, uint32_t lane, int64_t from_ns, int64_t until_ns, bool late)
 {
@@ -98,13 +121,13 @@ static int add_window(struct charging *charging, uint32_t lane, int64_t from_ns,
         int64_t begin_ns = piece < times->first[lane + 1] ? times->pieces[piece].begin_ns : until_ns;
         begin_ns = begin_ns < until_ns ? begin_ns : until_ns;
         if (begin_ns > from_ns)
-            result = activity_add(charging, ID_NONE, late ? begin_ns - from_ns : 0, late ? 0 : begin_ns - from_ns);
+            result = piece_of_window(charging, lane, ID_NONE, from_ns, begin_ns - from_ns, late);
     }
     for (; result == 0 && piece < times->first[lane + 1] && times->pieces[piece].begin_ns < until_ns; piece++) {
         int64_t begin_ns = times->pieces[piece].begin_ns > from_ns ? times->pieces[piece].begin_ns : from_ns;
         int64_t length_ns = lane_piece_end(times, lane, piece, until_ns) - begin_ns;
         if (length_ns > 0)
-            result = activity_add(charging, times->pieces[piece].span, late ? length_ns : 0, late ? 0 : length_ns);
+            result = piece_of_window(charging, lane, times->pieces[piece].span, begin_ns, length_ns, late);
     }
     for (uint32_t i = first_wait(charging, lane, from_ns); result == 0 && i < charging->first[lane + 1] && states[i].begin_ns < until_ns; i++)
         result = activity_add(charging, states[i].span.index, late ? -states[i].time_ns : 0, late ? 0 : -states[i].time_ns);
@@ -232,7 +255,7 @@ static int find_shares(struct charging *charging, uint32_t index)
     enum wait_charge charge = wait_pattern_charge(state->pattern);
     int result = 0;
     map_clear(&charging->activity_of);
-    charging->activity_count = charging->share_count = 0;
+    charging->activity_count = charging->share_count = charging->window_count = 0;
     if (charge == CHARGE_NOBODY || state->cause_lane.index >= charging->building->table->track_count)
         return 0;
     if (charge == CHARGE_EXCESS)
@@ -274,7 +297,12 @@ static int delay_add(struct charging *charging, const struct wait_state *state, 
     out->delays[place].count++;
     out->delays[place].direct_ns += direct_ns;
     out->delays[place].propagated_ns += propagated_ns;
-    return 0;
+    int result = 0;
+    for (size_t i = 0; i < charging->window_count && activity->span == ID_NONE && result == 0; i++) {
+        charging->window[i].delay = (uint32_t)place;
+        result = outside_add(&charging->outside, &charging->outside_count, &charging->outside_capacity, &charging->window[i]);
+    }
+    return result;
 }
 
 /* What falls to one share of what is left; rounding goes to whoever is served last. */
@@ -370,6 +398,8 @@ int wait_charge_delays(struct wait_building *building)
     int result = prepare(&charging);
     for (size_t i = 0; i < out->count && result == 0; i++)
         result = charge_one(&charging, charging.order[i]);
+    if (result == 0)
+        result = wait_name_functions(building, charging.outside, charging.outside_count);
     if (out->delay_count)
         qsort(out->delays, out->delay_count, sizeof *out->delays, by_cost);
     map_finish(&charging.activity_of);
@@ -381,5 +411,7 @@ int wait_charge_delays(struct wait_building *building)
     free(charging.by_event);
     free(charging.activities);
     free(charging.shares);
+    free(charging.window);
+    free(charging.outside);
     return result;
 }

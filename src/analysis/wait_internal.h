@@ -56,6 +56,14 @@ int wait_find_openmp(struct wait_building *building);
 int wait_find_idle_threads(struct wait_building *building);
 int wait_find_devices(struct wait_building *building);
 
+/* Code outside of calls that a delay is made of. */
+struct wait_outside {
+    uint32_t lane, delay; /* delay: place in out->delays as they are found */
+    int64_t begin_ns, end_ns;
+};
+/* Names the functions of delays by the samples in these stretches, which are sorted here. */
+int wait_name_functions(struct wait_building *building, struct wait_outside *stretches, size_t count);
+
 /* Fills out->delays and uncharged_ns; out->states are sorted. */
 int wait_charge_delays(struct wait_building *building);
 

@@ -37,6 +37,8 @@ struct wait_delay {
     string_id around;     /* name of the span that encloses it; STRING_NONE: none */
     string_id category;
     stack_id stack;       /* of the innermost span, where taken */
+    string_id function;   /* of code outside of calls: the one that was sampled most in it; STRING_NONE: no samples */
+    double function_share; /* its part of these samples' CPU time */
     uint8_t pattern;      /* enum wait_pattern: of the waits that it caused directly */
     uint64_t count;       /* wait states */
     int64_t direct_ns;    /* waits that it caused itself (Scalasca's short-term cost) */

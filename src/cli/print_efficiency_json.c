@@ -3,6 +3,7 @@
 #include "print_efficiency.h"
 
 #include <errno.h>
+#include <math.h>
 
 static void json_lane(struct json *json, const char *key, const struct trace *trace, track_id lane)
 {
@@ -140,6 +141,8 @@ static void json_delays(struct json *json, const struct efficiency_run *run, uin
         json_open(json, NULL, '{');
         json_lane(json, "lane", run->trace, delay->lane);
         json_string(json, "activity", trace_text(run->trace, delay->name));
+        json_string(json, "function", trace_text(run->trace, delay->function));
+        json_double(json, "function_share", *trace_text(run->trace, delay->function) ? delay->function_share : (double)NAN, 4);
         json_string(json, "within", trace_text(run->trace, delay->around));
         json_string(json, "category", trace_text(run->trace, delay->category));
         json_string(json, "pattern", wait_pattern_name(delay->pattern));

@@ -129,7 +129,10 @@ static void delay_row(struct table *table, const struct trace *trace, const stru
     struct text lane = TEXT_INIT, activity = TEXT_INIT;
     const char *name = trace_text(trace, delay->name), *around = trace_text(trace, delay->around);
     add_lane_name(&lane, trace, delay->lane);
-    text_add_display_name(&activity, *name ? name : "code outside of calls");
+    const char *function = trace_text(trace, delay->function);
+    text_add_display_name(&activity, *name ? name : *function ? function : "code outside of calls");
+    if (!*name && *function)
+        text_addf(&activity, " (%.0f %% of samples)", 100 * delay->function_share);
     if (*around) {
         text_add_string(&activity, " in ");
         text_add_display_name(&activity, around);

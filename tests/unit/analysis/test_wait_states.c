@@ -251,6 +251,41 @@ static void test_costs_go_back_to_the_first_cause(void **state)
     trace_unref(trace);
 }
 
+static void sample_at(struct world *world, int rank, int64_t time_ns, const char *function, int64_t weight)
+{
+    struct trace_frame user = {.function = trace_builder_string(world->builder, function), .module = MODULE_NONE};
+    struct trace_frame kernel = {.function = trace_builder_string(world->builder, "clear_page"), .module = MODULE_NONE, .flags = FRAME_KERNEL};
+    frame_id frames[2];
+    stack_id stack;
+    assert_int_equal(trace_builder_add_frame(world->builder, &user, &frames[0]), 0);
+    assert_int_equal(trace_builder_add_frame(world->builder, &kernel, &frames[1]), 0);
+    assert_int_equal(trace_builder_add_stack(world->builder, STACK_NONE, frames[0], &stack), 0);
+    assert_int_equal(trace_builder_add_stack(world->builder, stack, frames[1], &stack), 0);
+    struct sample sample = {.time_ns = time_ns, .weight = weight, .stack = stack, .cpu = 0, .event = SAMPLE_EVENT_CPU_CLOCK};
+    assert_int_equal(trace_builder_add_sample(world->builder, world->lanes[rank], &sample), 0);
+}
+
+/* Rank 0 computes from 1000 to 2000, rank 1 waits for it; what was sampled before and in the call itself is not what made it late. */
+static void test_code_outside_of_calls_is_named_by_its_samples(void **state)
+{
+    (void)state;
+    struct world world;
+    struct trace *trace;
+    world_start(&world);
+    collective(&world, "MPI_Barrier", -1, (const int64_t[]){990, 990, 990, 990}, 1000);
+    sample_at(&world, 0, 500, "before", 1000);
+    for (int i = 0; i < 4; i++)
+        sample_at(&world, 0, 1100 + 200 * i, i == 1 ? "quick" : "slow", 200);
+    sample_at(&world, 0, 2005, "in_the_call", 1000);
+    link_spans(&world, LINK_KIND_MESSAGE, send_at(&world, 0, 2000, 2010, "standard", 8), receive_at(&world, 1, 1010, 2020));
+    struct wait_states *states = finish(&world, &trace);
+    assert_waits(states, WAIT_LATE_SENDER, 1, 990);
+    assert_string_equal(trace_text(trace, states->delays[0].function), "slow");
+    assert_true(states->delays[0].function_share > 0.74 && states->delays[0].function_share < 0.76);
+    wait_states_destroy(states);
+    trace_unref(trace);
+}
+
 static span_id barrier_at(struct world *world, int lane, int64_t begin_ns, int64_t end_ns, const char *type)
 {
     struct payload payload = {.kind = PAYLOAD_BARRIER};
@@ -398,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_only_sends_that_cannot_be_buffered_wait_for_receives),
         cmocka_unit_test(test_collectives_wait_by_their_kind),
         cmocka_unit_test(test_costs_go_back_to_the_first_cause),
+        cmocka_unit_test(test_code_outside_of_calls_is_named_by_its_samples),
         cmocka_unit_test(test_tasks_at_a_barrier_are_no_waiting),
         cmocka_unit_test(test_a_lock_is_charged_to_its_holder),
         cmocka_unit_test(test_hosts_and_devices_wait_for_each_other),

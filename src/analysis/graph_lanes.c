@@ -55,7 +55,7 @@ static int find_blocks(struct lanes *lanes, struct error *err)
         struct block_info info = trace_block_info(trace, FAMILY_SPANS, i);
         struct blocks *blocks = &lanes->blocks[info.track.index];
         if (info.run != 0 || (blocks->count && blocks->first + blocks->count != i))
-            return error_set(err, -EINVAL, "the trace is still being recorded: its dependences are known at the end");
+            return error_set(err, -EINVAL, "the trace is not finished: what depends on what is known when its recording has ended");
         if (!blocks->count)
             blocks->first = i;
         blocks->count++;

@@ -89,6 +89,13 @@ static int find_gaps(struct graph_rules *rules, const struct postings *postings)
     return code;
 }
 
+static int by_end(const void *left, const void *right)
+{
+    const struct graph_loss *a = left, *b = right;
+    int order = COMPARE(a->process, b->process);
+    return order ? order : COMPARE(a->end_ns, b->end_ns);
+}
+
 int graph_losses_find(struct graph_rules *rules, struct error *err)
 {
     struct postings postings = {.rules = rules};
@@ -100,6 +107,8 @@ int graph_losses_find(struct graph_rules *rules, struct error *err)
         qsort(postings.items, postings.count, sizeof *postings.items, by_order);
         code = find_gaps(rules, &postings);
     }
+    if (rules->loss_count)
+        qsort(rules->losses, rules->loss_count, sizeof *rules->losses, by_end);
     free(postings.items);
     return code < 0 && !err->text[0] ? error_set_errno(err, code, "the dependency graph: losses") : code;
 }

@@ -72,10 +72,16 @@ static bool is_doubtful(const struct graph_rules *rules, uint32_t point)
     int64_t end_ns = graph_rules_time(rules, point), begin_ns = point ? graph_rules_time(rules, point - 1) : end_ns;
     if (rules->lost_anywhere && !rules->numbered[process])
         return true;
-    for (size_t i = 0; i < rules->loss_count; i++)
-        if (rules->losses[i].process == process && rules->losses[i].begin_ns <= end_ns && rules->losses[i].end_ns >= begin_ns)
-            return true;
-    return false;
+    size_t low = 0, high = rules->loss_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct graph_loss *loss = &rules->losses[middle];
+        if (loss->process < process || (loss->process == process && loss->end_ns < begin_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < rules->loss_count && rules->losses[low].process == process && rules->losses[low].begin_ns <= end_ns;
 }
 
 static uint32_t node_of(const struct graph_rules *rules, uint32_t point)

@@ -33,7 +33,7 @@ struct graph_rules {
     bool *unclocked;                     /* by node: its clock was never compared; NULL: all were */
     bool lost_anywhere;                  /* the ledger has lost records, and doesn't say where */
     bool *numbered;                      /* by process: its calls' numbers would show where something is missing */
-    struct graph_loss {                  /* where they do */
+    struct graph_loss {                  /* where they do: by process and time */
         uint32_t process;
         int64_t begin_ns, end_ns;
     } *losses;

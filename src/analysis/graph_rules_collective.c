@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#define LOOKS_MAX 1048576u /* ranks of a communicator that are looked for: what the metadata say may be anything */
 #define PAIRS_MAX 1048576u /* edges of one collective of which some get nothing from some */
 
 struct members {
@@ -118,11 +119,14 @@ static int edges_rooted(const struct members *group, bool from_root)
     return code;
 }
 
-static uint32_t member_of_rank(const struct members *group, long rank)
+/* Members mostly stand in the order of ranks: the search begins where the last one ended. */
+static uint32_t member_of_rank(const struct members *group, long rank, uint32_t hint)
 {
-    for (uint32_t i = 0; i < group->count; i++)
-        if (group->members[i].rank == rank)
-            return i;
+    for (uint32_t i = 0; i < group->count; i++) {
+        uint32_t at = (hint + i) % group->count;
+        if (group->members[at].rank == rank)
+            return at;
+    }
     return UINT32_MAX;
 }
 
@@ -159,13 +163,16 @@ static int edges_scan(struct members *group)
         return code;
     }
     const char *list = comm->ranks;
-    while (code == 0 && *list >= '0' && *list <= '9') {
+    for (uint32_t found = 0, looks = 0, next = 0; code == 0 && found < group->count && *list >= '0' && *list <= '9';) {
         char *end;
         long first = strtol(list, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
-        for (long rank = first; rank <= last && rank - first < (1 << 24) && code == 0; rank++) {
-            uint32_t member = member_of_rank(group, rank);
-            if (member != UINT32_MAX)
-                code = scan_step(group, member, &chain);
+        for (long rank = first; rank <= last && found < group->count && looks < LOOKS_MAX && code == 0; rank++, looks++) {
+            uint32_t member = member_of_rank(group, rank, next);
+            if (member == UINT32_MAX)
+                continue;
+            next = member + 1;
+            found++;
+            code = scan_step(group, member, &chain);
         }
         list = *end == ',' ? end + 1 : end;
     }

@@ -87,7 +87,7 @@ int ordering_read(struct ordering *ordering);
 int ordering_stream(struct ordering *ordering, uint32_t process, uint64_t context, uint64_t stream, uint32_t *ret_stream);
 int ordering_context(struct ordering *ordering, uint32_t process, uint64_t context, uint32_t *ret_context);
 int ordering_infer_launches(struct ordering *ordering); /* before the launches' times are read */
-int ordering_find_overlaps(struct ordering *ordering);
+void ordering_find_overlaps(struct ordering *ordering);     /* while commands are in the order of the trace: lane by lane, by begin */
 int ordering_follow(struct ordering *ordering);
 int ordering_relate_spans(struct ordering *ordering, uint32_t from, uint32_t to, enum device_relation_kind kind, uint8_t confidence);
 int ordering_relate(struct ordering *ordering, uint32_t command, uint32_t to, enum device_relation_kind kind, uint8_t confidence);

@@ -123,20 +123,16 @@ int ordering_infer_launches(struct ordering *ordering)
     return code;
 }
 
-int ordering_find_overlaps(struct ordering *ordering)
+void ordering_find_overlaps(struct ordering *ordering)
 {
-    CLEANUP(freep) struct stretch *stretches = stretches_of(ordering, 0, ordering->command_count);
-    if (!stretches)
-        return -ENOMEM;
-    qsort(stretches, ordering->command_count, sizeof *stretches, by_stream_and_begin);
     int64_t until_ns = INT64_MIN;
     for (size_t i = 0; i < ordering->command_count; i++) {
-        if (i == 0 || stretches[i].stream != stretches[i - 1].stream)
+        const struct order_command *command = &ordering->commands[i];
+        if (i == 0 || command->stream != command[-1].stream)
             until_ns = INT64_MIN;
-        ordering->streams[stretches[i].stream].overlaps |= stretches[i].begin_ns < until_ns;
-        until_ns = stretches[i].end_ns > until_ns ? stretches[i].end_ns : until_ns;
+        ordering->streams[command->stream].overlaps |= command->begin_ns < until_ns;
+        until_ns = command->end_ns > until_ns ? command->end_ns : until_ns;
     }
-    return 0;
 }
 
 /* What a node of a graph waited for is not recorded: the last node that was over is the only candidate beside the launch. */
@@ -220,8 +216,6 @@ int device_order_create(const struct trace *trace, struct device_order **ret_ord
         return error_set(err, -ENOMEM, "out of memory while following streams of devices");
     struct ordering ordering = {.trace = trace, .order = order, .err = err};
     int code = has_streams(trace) ? ordering_read(&ordering) : 0;
-    if (code == 0 && ordering.command_count)
-        code = ordering_find_overlaps(&ordering);
     if (code == 0)
         code = ordering_follow(&ordering);
     if (code == 0)

@@ -232,7 +232,9 @@ static int read_spans(struct ordering *ordering)
         if (!track_id_is(track, info.track))
             stream = ORDER_NONE;
         track = info.track;
-        code = trace_spans_scan(ordering->trace, i, UINT32_MAX, &block, ordering->err);
+        const uint32_t columns = SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END) | SPAN_COLUMN_BIT(SPAN_COLUMN_CATEGORY) |
+                                 SPAN_COLUMN_BIT(SPAN_COLUMN_KIND) | SPAN_COLUMN_BIT(SPAN_COLUMN_PAYLOAD_END) | SPAN_COLUMN_BIT(SPAN_COLUMN_PAYLOAD);
+        code = trace_spans_scan(ordering->trace, i, columns, &block, ordering->err);
         if (code < 0)
             return code;
         code = read_rows(ordering, &block, &stream);
@@ -241,36 +243,62 @@ static int read_spans(struct ordering *ordering)
     return code;
 }
 
-static int by_span(const void *left, const void *right)
+/* By span: its command; ORDER_NONE. */
+static uint32_t *commands_by_span(const struct ordering *ordering)
 {
-    const struct order_command *a = left, *b = right;
-    return (a->span > b->span) - (a->span < b->span);
-}
-
-static int by_launch(const void *left, const void *right)
-{
-    const struct order_command *a = left, *b = right;
-    int order = (a->launch > b->launch) - (a->launch < b->launch);
-    return order ? order : (a->span > b->span) - (a->span < b->span);
+    uint64_t spans = trace_row_count(ordering->trace, FAMILY_SPANS);
+    uint32_t *commands = malloc((spans + 1) * sizeof *commands);
+    if (commands)
+        memset(commands, 0xff, (spans + 1) * sizeof *commands);
+    for (size_t i = 0; commands && i < ordering->command_count; i++)
+        if (ordering->commands[i].span < spans)
+            commands[ordering->commands[i].span] = (uint32_t)i;
+    return commands;
 }
 
 static int read_launches(struct ordering *ordering)
 {
+    CLEANUP(freep) uint32_t *commands = commands_by_span(ordering);
+    if (!commands)
+        return -ENOMEM;
     for (uint32_t i = 0; i < trace_block_count(ordering->trace, FAMILY_LINKS); i++) {
         struct link_block block;
         int code = trace_links_get(ordering->trace, i, &block, ordering->err);
         if (code < 0)
             return code;
         for (uint32_t row = 0; row < block.info.count; row++) {
-            const struct order_command key = {.span = block.to[row].index};
-            struct order_command *command = NULL;
-            if (block.kind && block.kind[row] == LINK_KIND_LAUNCH)
-                command = bsearch(&key, ordering->commands, ordering->command_count, sizeof key, by_span);
-            if (command)
-                command->launch = block.from[row].index;
+            bool launch = block.kind && block.kind[row] == LINK_KIND_LAUNCH && block.to[row].index < trace_row_count(ordering->trace, FAMILY_SPANS);
+            uint32_t command = launch ? commands[block.to[row].index] : ORDER_NONE;
+            if (command != ORDER_NONE)
+                ordering->commands[command].launch = block.from[row].index;
         }
         trace_links_put(ordering->trace, &block);
     }
+    return 0;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Commands of one launch beside each other, each launch's in the order of the trace. */
+static int sort_by_launch(struct ordering *ordering)
+{
+    CLEANUP(freep) uint64_t *keys = malloc((ordering->command_count + 1) * sizeof *keys);
+    struct order_command *sorted = malloc((ordering->command_count + 1) * sizeof *sorted);
+    if (!keys || !sorted) {
+        free(sorted);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < ordering->command_count; i++)
+        keys[i] = (uint64_t)ordering->commands[i].launch << 32 | (uint32_t)i;
+    qsort(keys, ordering->command_count, sizeof *keys, by_number);
+    for (size_t i = 0; i < ordering->command_count; i++)
+        sorted[i] = ordering->commands[(uint32_t)keys[i]];
+    free(ordering->commands);
+    ordering->commands = sorted;
     return 0;
 }
 
@@ -278,8 +306,8 @@ static int read_launches(struct ordering *ordering)
 static int read_launch_times(struct ordering *ordering)
 {
     struct span_block block = {.info.count = 0};
-    qsort(ordering->commands, ordering->command_count, sizeof *ordering->commands, by_launch);
-    for (size_t i = 0; i < ordering->command_count; i++) {
+    int code = sort_by_launch(ordering);
+    for (size_t i = 0; code == 0 && i < ordering->command_count; i++) {
         struct order_command *command = &ordering->commands[i];
         uint32_t number, row;
         if (command->launch - block.info.first >= block.info.count) {
@@ -288,8 +316,8 @@ static int read_launch_times(struct ordering *ordering)
             if (block.info.count)
                 trace_spans_put(ordering->trace, &block);
             block.info.count = 0;
-            int code = trace_spans_get_columns(ordering->trace, number, SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END),
-                                               &block, ordering->err);
+            code = trace_spans_get_columns(ordering->trace, number, SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END), &block,
+                                           ordering->err);
             if (code < 0)
                 return code;
         }
@@ -299,7 +327,7 @@ static int read_launch_times(struct ordering *ordering)
     }
     if (block.info.count)
         trace_spans_put(ordering->trace, &block);
-    return 0;
+    return code;
 }
 
 int ordering_read(struct ordering *ordering)
@@ -308,7 +336,7 @@ int ordering_read(struct ordering *ordering)
     int code = read_spans(ordering);
     if (code || !ordering->command_count)
         return code;
-    qsort(ordering->commands, ordering->command_count, sizeof *ordering->commands, by_span);
+    ordering_find_overlaps(ordering);
     code = read_launches(ordering);
     if (code == 0)
         code = ordering_infer_launches(ordering);

@@ -50,10 +50,12 @@ struct tally {
 
 static struct tally *tally_of(struct tally **tallies, size_t *count, string_id name)
 {
+    static size_t last; /* names come in turns: the next is likely to be the one behind */
     for (size_t i = 0; i < *count; i++)
-        if (string_is((*tallies)[i].name, name))
-            return &(*tallies)[i];
-    struct tally *grown = realloc(*tallies, (*count + 1) * sizeof *grown);
+        if (string_is((*tallies)[(last + 1 + i) % *count].name, name))
+            return &(*tallies)[last = (last + 1 + i) % *count];
+    bool full = (*count & (*count - 1)) == 0; /* room is doubled: a sanitizer moves the block each time */
+    struct tally *grown = full ? realloc(*tallies, (*count ? *count * 2 : 1) * sizeof *grown) : *tallies;
     if (!grown)
         die("memory", NULL);
     *tallies = grown;

@@ -30,7 +30,7 @@ def replay(hprofiler, apps, tmp_path_factory):
         recording.write_bytes(gzip.decompress((DATA / f"{mode}.rec.gz").read_bytes()))
         environment = {**os.environ, "CUPTI_RECORDING": str(recording), "HPROFILER_CUPTI": str(fakes / "libcupti_fake.so")}
         environment.pop("CUDA_INJECTION64_PATH", None)
-        environment.update({"CUPTI_PACE": "yes"} if pace else {})
+        environment.update({"CUPTI_RECORDING_PACE": "1"} if pace else {})
         done = subprocess.run([hprofiler, "run", "--no-summary", *options, "-o", trace, "--", fakes / "cupti_play"], env=environment,
                               capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr

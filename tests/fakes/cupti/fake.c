@@ -34,13 +34,13 @@ static int64_t shift_ns;
 static struct cupti_record *records[1 << 16];
 static uint32_t record_count, record_next;
 
-static const struct recording_event *event_at(size_t offset)
+const struct recording_event *event_at(size_t offset)
 {
     const struct recording_event *event = (const void *)(bytes + offset);
     return offset + sizeof *event <= size && offset + sizeof *event + event->bytes <= size ? event : NULL;
 }
 
-static size_t event_end(size_t offset, const struct recording_event *event)
+size_t event_end(size_t offset, const struct recording_event *event)
 {
     return offset + sizeof *event + ((event->bytes + 7u) & ~7u);
 }
@@ -73,7 +73,15 @@ __attribute__((constructor)) static void start(void)
 static void shift(uint64_t *time)
 {
     if (*time)
-        *time = (uint64_t)((int64_t)*time + shift_ns);
+        *time = (uint64_t)((int64_t)*time + (pace_count ? pace_shift(*time) : shift_ns));
+}
+
+/* Both by what the beginning is shifted: a length stays what it was. */
+static void shift_both(uint64_t *start, uint64_t *end)
+{
+    uint64_t length = *end - *start;
+    shift(start);
+    *end = *start ? *start + length : *end;
 }
 
 static void shift_other_times(struct cupti_record *record)
@@ -86,10 +94,10 @@ static void shift_other_times(struct cupti_record *record)
     struct cupti_memory_pool *pool = body;
     struct cupti_jit *jit = body;
     switch (record->kind) {
-    case CUPTI_GRAPH_TRACE: shift(&graph->start); shift(&graph->end); break;
-    case CUPTI_OVERHEAD: shift(&overhead->start); shift(&overhead->end); break;
-    case CUPTI_MANAGED: shift(&managed->start); shift(&managed->end); break;
-    case CUPTI_JIT: shift(&jit->start); shift(&jit->end); break;
+    case CUPTI_GRAPH_TRACE: shift_both(&graph->start, &graph->end); break;
+    case CUPTI_OVERHEAD: shift_both(&overhead->start, &overhead->end); break;
+    case CUPTI_MANAGED: shift_both(&managed->start, &managed->end); break;
+    case CUPTI_JIT: shift_both(&jit->start, &jit->end); break;
     case CUPTI_MEMORY: shift(&memory->time); break;
     case CUPTI_MEMORY_POOL: shift(&pool->time); break;
     default: break;
@@ -102,20 +110,13 @@ static void shift_times(struct cupti_record *record, const char *name)
     struct cupti_kernel *kernel = body;
     struct cupti_memcpy *copy = body;
     struct cupti_memset *fill = body;
-    if (pace_count)
-        shift_ns = pace_shift(record->kind == CUPTI_KERNEL || record->kind == CUPTI_KERNEL_SERIAL ? kernel->start
-                              : record->kind == CUPTI_MEMSET                                      ? fill->start
-                                                                                                  : copy->start);
     if (record->kind == CUPTI_KERNEL || record->kind == CUPTI_KERNEL_SERIAL) {
-        shift(&kernel->start);
-        shift(&kernel->end);
+        shift_both(&kernel->start, &kernel->end);
         kernel->name = name;
     } else if (record->kind == CUPTI_MEMCPY || record->kind == CUPTI_MEMCPY_PEER) {
-        shift(&copy->start); /* at one place in both */
-        shift(&copy->end);
+        shift_both(&copy->start, &copy->end); /* at one place in both */
     } else if (record->kind == CUPTI_MEMSET) {
-        shift(&fill->start);
-        shift(&fill->end);
+        shift_both(&fill->start, &fill->end);
     } else {
         shift_other_times(record);
     }
@@ -247,18 +248,8 @@ static void *player(void *argument)
 static pthread_t players[THREADS];
 static uint8_t playing[THREADS];
 
-/* With CUPTI_PACE in the environment no call comes earlier than it did, so that it stands right to what ran on the device. */
-static void wait_for(const struct recording_event *event)
-{
-    const struct timespec pause = {.tv_nsec = 20000};
-    const struct recorded_call *recorded = (const void *)(event + 1);
-    while (getenv("CUPTI_PACE") && event->kind == RECORDING_CALL && (int64_t)clock_ns() < (int64_t)recorded->time_ns + shift_ns)
-        nanosleep(&pause, NULL);
-}
-
 static void hand_over(const struct recording_event *event)
 {
-    wait_for(event);
     uint32_t thread = thread_of(event);
     if (thread >= THREADS)
         return;

@@ -214,3 +214,60 @@ cupti_result cuptiActivityConfigureUnifiedMemoryCounter(struct cupti_managed_set
 {
     return real.managed_set_up(settings, count);
 }
+
+/* PC sampling: reasons once, then what came by asking for data and at the end. */
+static struct cupti_samples *data_buffer;
+
+static void put_pc(const struct cupti_pc *pc)
+{
+    struct cupti_stall stalls[256];
+    struct recorded_pc record = {pc->cubin_crc, pc->offset, 0, pc->function ? (uint32_t)strlen(pc->function) + 1 : 0, pc->correlation, 0};
+    for (size_t i = 0; i < pc->stall_count && record.stalls < 256; i++)
+        if (pc->stalls[i].samples)
+            stalls[record.stalls++] = pc->stalls[i];
+    put(RECORDING_PC, &record, sizeof record, stalls, record.stalls * sizeof stalls[0], pc->function, record.name_bytes);
+}
+
+static void put_samples(const struct cupti_samples *samples, uint32_t at_disable)
+{
+    const struct recorded_samples record = {(uint32_t)samples->count, at_disable, samples->dropped};
+    if (!samples->count)
+        return;
+    pthread_mutex_lock(&lock);
+    put(RECORDING_SAMPLES, &record, sizeof record, "", 0, "", 0);
+    for (size_t i = 0; i < samples->count; i++)
+        put_pc(&samples->pcs[i]);
+    pthread_mutex_unlock(&lock);
+}
+
+cupti_result cuptiPCSamplingEnable(struct cupti_sampling_context *context) { return real.sampling_enable(context); }
+cupti_result cuptiPCSamplingDisable(struct cupti_sampling_context *context)
+{
+    cupti_result result = real.sampling_disable(context);
+    if (result == CUPTI_OK && data_buffer)
+        put_samples(data_buffer, 1);
+    return result;
+}
+cupti_result cuptiPCSamplingGetNumStallReasons(struct cupti_sampling_pointer *count) { return real.sampling_reason_count(count); }
+cupti_result cuptiPCSamplingGetStallReasons(struct cupti_sampling_reasons *reasons)
+{
+    cupti_result result = real.sampling_reasons(reasons);
+    for (size_t i = 0; result == CUPTI_OK && i < reasons->count; i++)
+        put(RECORDING_STALL, &reasons->numbers[i], sizeof reasons->numbers[i], reasons->names[i], strlen(reasons->names[i]) + 1, "", 0);
+    return result;
+}
+cupti_result cuptiPCSamplingSetConfigurationAttribute(struct cupti_sampling_settings *settings)
+{
+    for (size_t i = 0; i < settings->count; i++)
+        if (settings->settings[i].attribute == CUPTI_SAMPLING_DATA_BUFFER)
+            data_buffer = settings->settings[i].value.pointer;
+    return real.sampling_configure(settings);
+}
+cupti_result cuptiPCSamplingGetData(struct cupti_sampling_pointer *data)
+{
+    cupti_result result = real.sampling_data(data);
+    if (result == CUPTI_OK)
+        put_samples(data->pointer, 0);
+    return result;
+}
+cupti_result cuptiGetCubinCrc(struct cupti_crc *crc) { return real.cubin_crc(crc); }

@@ -20,7 +20,8 @@ enum recording_kind {
     RECORDING_RESOURCE = 7, /* struct recorded_resource */
     RECORDING_STREAM = 8,  /* struct recorded_stream: what a handle means */
     RECORDING_STALL = 9,   /* u32 number, text with its NUL: a reason of PC sampling */
-    RECORDING_SAMPLES = 10, /* u32 number of PCs; then for each struct recorded_pc, its stalls, its function's name, padded */
+    RECORDING_SAMPLES = 10, /* struct recorded_samples: PCs follow */
+    RECORDING_PC = 11,     /* struct recorded_pc, its struct cupti_stall of more than none, its function's name with its NUL */
 };
 
 struct recording_event {
@@ -51,6 +52,11 @@ struct recorded_resource {
 struct recorded_stream {
     uint64_t handle;
     uint32_t context_uid, per_thread, id, reserved;
+};
+
+struct recorded_samples {
+    uint32_t count, at_disable;
+    uint64_t dropped;
 };
 
 struct recorded_pc {

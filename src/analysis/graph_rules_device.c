@@ -5,6 +5,7 @@
  */
 #include "base/error.h"
 #include "device_order.h"
+#include "graph_rules_buffer.h"
 #include "graph_rules_nccl.h"
 
 #include <errno.h>
@@ -163,5 +164,7 @@ int graph_rules_device(struct graph_rules *rules, struct error *err)
     device.released = calloc((size_t)rules->span_count + 1, sizeof *device.released);
     int code = device.released ? add_edges(&device, err) : -ENOMEM;
     free(device.released);
-    return code ? code : graph_rules_nccl(rules, err);
+    if (code == 0)
+        code = graph_rules_nccl(rules, err);
+    return code ? code : graph_rules_buffer(rules, err);
 }

@@ -326,6 +326,50 @@ static void test_the_root_of_a_broadcast_waits_for_nobody(void **state)
     destroy(&made);
 }
 
+static span_id message(struct cuda *cuda, const char *name, enum span_kind kind, uint64_t buffer, uint64_t extent, int64_t begin_ns, int64_t end_ns)
+{
+    struct payload payload = {.kind = PAYLOAD_MESSAGE};
+    bool sends = kind == SPAN_KIND_SEND;
+    cuda_field(&payload, sends ? FIELD_MESSAGE_send_buffer : FIELD_MESSAGE_receive_buffer, buffer);
+    cuda_field(&payload, sends ? FIELD_MESSAGE_send_extent : FIELD_MESSAGE_receive_extent, extent);
+    trace_builder_string(cuda->builder, "mpi");
+    return cuda_span(cuda, cuda->host, kind, name, begin_ns, end_ns, &payload);
+}
+
+static span_id copy_at(struct cuda *cuda, track_id stream, const char *name, uint64_t source, uint64_t destination, uint64_t bytes, int64_t call_ns,
+                       int64_t begin_ns, int64_t end_ns)
+{
+    struct payload payload = {.kind = PAYLOAD_API};
+    cuda_field(&payload, FIELD_API_bytes, bytes);
+    cuda_field(&payload, FIELD_API_source, source);
+    cuda_field(&payload, FIELD_API_destination, destination);
+    span_id call = cuda_span(cuda, cuda->host, SPAN_KIND_API, "cudaMemcpyAsync", call_ns, call_ns + 3, &payload);
+    span_id copy = cuda_span(cuda, stream, SPAN_KIND_COPY, name, begin_ns, end_ns, NULL);
+    cuda_link(cuda, LINK_KIND_LAUNCH, call, copy);
+    return copy;
+}
+
+/* A message sends the second half of what a copy wrote; another copy takes what a message brought. */
+static void test_buffers_join_communication_and_copies(void **state)
+{
+    struct cuda cuda = cuda_begin();
+    track_id one = cuda_stream(&cuda, 13, "stream 13");
+    copy_at(&cuda, one, "older", 0x9000, 0x1000, 0x200, 0, 10, 20);
+    copy_at(&cuda, one, "out", 0x9000, 0x1000, 0x200, 5, 30, 50);
+    copy_at(&cuda, one, "beside", 0x9000, 0x1200, 0x100, 10, 52, 55);
+    message(&cuda, "MPI_Send", SPAN_KIND_SEND, 0x1100, 0x100, 60, 70);
+    message(&cuda, "MPI_Send to nobody's buffer", SPAN_KIND_SEND, 0x5000, 0x100, 72, 74);
+    message(&cuda, "MPI_Recv", SPAN_KIND_RECV, 0x3000, 0x400, 80, 100);
+    message(&cuda, "MPI_Irecv", SPAN_KIND_RECV, 0x3000, 0x400, 101, 102);
+    copy_at(&cuda, one, "in", 0x3300, 0x9000, 0x10, 110, 120, 130);
+    copy_at(&cuda, one, "early", 0x3500, 0x9000, 0x10, 135, 140, 150);
+    struct made made = finish(&cuda);
+    expect_edge(&made, end_of(&made, "out"), begin_of(&made, "MPI_Send"), EDGE_RULE_BUFFER, CONFIDENCE_HIGH, false);
+    expect_edge(&made, end_of(&made, "MPI_Recv"), begin_of(&made, "in"), EDGE_RULE_BUFFER, CONFIDENCE_HIGH, false);
+    assert_int_equal(edges_of(&made, EDGE_RULE_BUFFER), 2);
+    destroy(&made);
+}
+
 /* Ranges from a start to an end are nobody's doing. */
 static void test_ranges_on_lanes_of_their_own_are_no_lanes(void **state)
 {
@@ -358,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_queues_that_say_it_by_links),
         cmocka_unit_test(test_ranks_of_a_collective_wait_for_the_last),
         cmocka_unit_test(test_the_root_of_a_broadcast_waits_for_nobody),
+        cmocka_unit_test(test_buffers_join_communication_and_copies),
         cmocka_unit_test(test_ranges_on_lanes_of_their_own_are_no_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,8 +76,8 @@ void help_program(const struct text_look *look, struct text *out)
     for (size_t i = 0; commands[i]; i++) {
         if (commands[i]->hidden)
             continue;
-        text_addf(out, "  %-12s  ", commands[i]->name);
-        text_add_wrapped(out, &narrow, 16, 16, commands[i]->summary);
+        text_addf(out, "  %-13s  ", commands[i]->name);
+        text_add_wrapped(out, &narrow, 17, 17, commands[i]->summary);
     }
     text_add_char(out, '\n');
     text_add_wrapped(

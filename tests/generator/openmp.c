@@ -83,7 +83,8 @@ static void emit_barrier(struct sim *sim, const struct actor *actor, int64_t beg
 {
     struct payload payload = {.kind = PAYLOAD_BARRIER};
     region_number(sim, actor->region, &payload, FIELD_BARRIER_region);
-    put_text(sim, &payload, FIELD_BARRIER_type, explicit_one ? "explicit" : "implicit");
+    const char *type = sim->options->gomp ? (name == NAME_FINAL_BARRIER ? "parallel" : "barrier") : explicit_one ? "explicit" : "implicit";
+    put_text(sim, &payload, FIELD_BARRIER_type, type);
     put_number(&payload, FIELD_BARRIER_sequence, sequence);
     put_number(&payload, FIELD_BARRIER_wait_start_ns, 0);
     put_number(&payload, FIELD_BARRIER_wait_ns, (uint64_t)(end_ns - begin_ns));
@@ -105,14 +106,14 @@ void region_end(struct sim *sim, struct actor *actor, const struct op *op)
     put_number(&payload, FIELD_REGION_requested, region->threads);
     put_number(&payload, FIELD_REGION_threads, region->threads);
     put_number(&payload, FIELD_REGION_level, 1);
-    put_text(sim, &payload, FIELD_REGION_hook, "ompt");
+    put_text(sim, &payload, FIELD_REGION_hook, sim->options->gomp ? "gomp" : "ompt");
     emit_call(sim, actor, parallel.begin_ns, parallel.token, NAME_PARALLEL, SPAN_KIND_PARALLEL, CATEGORY_OPENMP, &payload);
-    emit_part(sim, actor, part.begin_ns, part_end_ns, part.token);
-    for (uint32_t i = 1; i < region->threads; i++) {
-        struct actor worker = sim->actors[region->first_actor + i]; /* it may be in its next region's name already, not yet in its part */
+    if (!sim->options->gomp)
+        emit_part(sim, actor, part.begin_ns, part_end_ns, part.token);
+    for (uint32_t i = sim->options->gomp ? 0 : 1; i < region->threads; i++) {
+        struct actor worker = sim->actors[region->first_actor + i];
         const struct worker_end *end = &region->ends[i];
         worker.region = (uint32_t)op->a;
-        worker.made_tasks = false;
         emit_barrier(sim, &worker, end->barrier_ns, actor->now.ns, end->barrier_token, NAME_FINAL_BARRIER, false, end->sequence);
         emit_part(sim, &worker, end->part_ns, actor->now.ns, end->part_token);
         wait_note(sim, PATTERN_TEAM_BARRIER_COMPLETION, worker.lane, NULL, actor->now.ns - end->opened_ns, INT64_MAX);
@@ -125,7 +126,11 @@ void region_end(struct sim *sim, struct actor *actor, const struct op *op)
 void team_loop(struct sim *sim, struct actor *actor, const struct op *op)
 {
     int64_t begin_ns = actor->now.ns;
-    actor_work(sim, actor, scaled(sim, op->name, op->ns), op->name);
+    actor_work(sim, actor, scaled(sim, op->name, op->ns), sim->options->gomp ? actor_name(actor) : op->name);
+    if (sim->options->gomp) {
+        actor_go_on(sim, actor);
+        return;
+    }
     struct payload payload = {.kind = PAYLOAD_WORK};
     region_number(sim, actor->region, &payload, FIELD_WORK_region);
     put_number(&payload, FIELD_WORK_iterations, 1000);
@@ -148,11 +153,11 @@ static void barrier_leave(struct sim *sim, const struct team_barrier *barrier, s
     if (!own)
         wait_note(sim, barrier->explicit_one ? PATTERN_EXPLICIT_BARRIER : PATTERN_IMPLICIT_BARRIER, actor->lane, last,
                   last->ns - actor->begin_ns - actor->tasks_ns, actor->now.ns - actor->begin_ns);
-    if (!barrier->final || !actor->thread)
+    if (!barrier->final || (!actor->thread && !sim->options->gomp))
         wait_note(sim, PATTERN_TEAM_BARRIER_COMPLETION, actor->lane, NULL, actor->now.ns - last->ns, INT64_MAX);
-    if (barrier->final && actor->thread) {
+    if (barrier->final && (actor->thread || sim->options->gomp)) {
         struct worker_end *end = &sim->regions[barrier->region].ends[actor->thread];
-        const struct open_span part = actor_close(actor);
+        const struct open_span part = actor->thread ? actor_close(actor) : actor->open[actor->depth - 1];
         *end = (struct worker_end){part.begin_ns, actor->begin_ns, last->ns, part.token, actor->token, actor->barrier_sequence};
     } else {
         emit_barrier(sim, actor, actor->begin_ns, actor->now.ns, actor->token, barrier->name, barrier->explicit_one, actor->barrier_sequence);

@@ -279,7 +279,7 @@ struct options {
     uint64_t seed, spans;
     uint32_t ranks, threads, streams, rounds;
     uint32_t planted, moved;
-    bool check, no_what_if, bare; /* bare: no annotations of the program's own */
+    bool check, no_what_if, bare, gomp; /* bare: no annotations of the program's own; gomp: OpenMP as GCC's libgomp is seen */
 };
 
 struct sim {

@@ -24,6 +24,7 @@ static void usage(FILE *file)
                   "  --scaled NAME --scale FACTOR   the same program with this activity that much longer\n"
                   "  --no-what-if       leaves out what would be true with one activity scaled: a run each\n"
                   "  --bare             ranks' phases without annotations: code outside of all calls\n"
+                  "  --gomp             OpenMP as it is recorded of GCC's libgomp: no static loops, all parts end with their region\n"
                   "  --check            judges the simulation by enumeration\n"
                   "  --read FILE        only reads all of a trace, as a measure for other readers\n"
                   "  -o FILE            the trace\n");
@@ -49,7 +50,7 @@ static void set_lanes(struct options *options, uint32_t lanes)
 static bool set_flag(struct options *options, const char *word)
 {
     const struct { const char *name; bool *value; } flags[] = {
-        {"--check", &options->check}, {"--no-what-if", &options->no_what_if}, {"--bare", &options->bare}};
+        {"--check", &options->check}, {"--no-what-if", &options->no_what_if}, {"--bare", &options->bare}, {"--gomp", &options->gomp}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (strcmp(flags[i].name, word) == 0) {
             *flags[i].value = true;

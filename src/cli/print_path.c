@@ -134,6 +134,30 @@ static void json_imbalance(struct json *json, const struct path_report *report)
     json_close(json, ']');
 }
 
+static void json_slack(struct json *json, const struct path_report *report, uint64_t top)
+{
+    const struct trace *trace = report->graph->trace;
+    json_open(json, "slack", '[');
+    for (size_t i = 0; i < limit(top, report->slack->count); i++) {
+        const struct slack_row *row = &report->slack->rows[i];
+        struct path_part part = {
+            .activity = row->activity, .track = row->track, .frame = FRAME_NONE, .state = PATH_WORK};
+        struct text name = TEXT_INIT;
+        path_part_name(trace, report->activities, &part, &name);
+        json_open(json, NULL, '{');
+        json_string(json, "category", path_part_category(trace, report->activities, &part));
+        json_string(json, "name", name.data);
+        json_string(json, "kind", path_part_kind(report->activities, &part));
+        json_lane(json, "lane", trace, row->track);
+        json_i64(json, "time_ns", row->time_ns);
+        json_i64(json, "slack_ns", row->slack_ns);
+        json_u64(json, "count", row->count);
+        json_close(json, '}');
+        text_finish(&name);
+    }
+    json_close(json, ']');
+}
+
 static void json_graph(struct json *json, const struct dependency_graph *graph)
 {
     json_open(json, "graph", '{');
@@ -201,6 +225,7 @@ void print_path_json(const struct path_report *report, const struct path_blame *
     json_blame(&json, report->graph->trace, blame);
     json_near(&json, report);
     json_imbalance(&json, report);
+    json_slack(&json, report, top);
     json_graph(&json, report->graph);
     json_close(&json, '}');
 }

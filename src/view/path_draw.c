@@ -380,6 +380,49 @@ static void draw_imbalance(struct drawing *drawing)
         draw_table(drawing, table);
 }
 
+/* What is not on the path at all, the nearest to it first. */
+static void draw_slack(struct drawing *drawing)
+{
+    const struct table_column columns[] = {
+        {"slack", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"time", ALIGN_RIGHT, SHRINK_NEVER, 0},
+        {"count", ALIGN_RIGHT, SHRINK_DROP, 0},  {"category", ALIGN_LEFT, SHRINK_DROP, 0},
+        {"what", ALIGN_LEFT, SHRINK_MIDDLE, 16}, {"lane", ALIGN_LEFT, SHRINK_END, 10},
+    };
+    const struct path_report *report = drawing->report;
+    const struct path_slack *slack = report->slack;
+    size_t first = 0, shown;
+    int64_t largest_ns = 0;
+    while (first < slack->count && slack->rows[first].slack_ns == 0)
+        first++;
+    shown = first + limit(drawing, slack->count - first);
+    for (size_t i = first; i < shown; i++)
+        largest_ns = slack->rows[i].time_ns > largest_ns ? slack->rows[i].time_ns : largest_ns;
+    if (first == shown)
+        return;
+    heading(drawing, "Beside the path", largest_ns, "what could take that much longer before the run does; work only");
+    struct table *table = new_table(drawing, columns, sizeof columns / sizeof *columns);
+    for (size_t i = first; table && i < shown; i++) {
+        const struct slack_row *row = &slack->rows[i];
+        struct path_part part = {
+            .activity = row->activity, .track = row->track, .frame = FRAME_NONE, .state = PATH_WORK};
+        struct text name = TEXT_INIT, lane = TEXT_INIT;
+        char count[32];
+        path_part_name(report->graph->trace, report->activities, &part, &name);
+        text_add_lane_label(&lane, report->graph->trace, row->track);
+        table_row(table);
+        cell_time(table, drawing, row->slack_ns);
+        cell_time(table, drawing, row->time_ns);
+        table_cell(table, format_count(count, sizeof count, row->count));
+        table_cell(table, path_part_category(report->graph->trace, report->activities, &part));
+        table_cell(table, name.data ? name.data : "");
+        table_cell(table, lane.data ? lane.data : "");
+        text_finish(&name);
+        text_finish(&lane);
+    }
+    if (table)
+        draw_table(drawing, table);
+}
+
 void path_report_draw(const struct path_report *report, uint64_t top, const struct text_look *look, struct text *out)
 {
     struct drawing drawing = {.report = report, .look = look, .out = out, .top = top};
@@ -391,4 +434,5 @@ void path_report_draw(const struct path_report *report, uint64_t top, const stru
     draw_rows(&drawing, report->rows, report->by, report->path->length_ns);
     draw_hops(&drawing);
     draw_imbalance(&drawing);
+    draw_slack(&drawing);
 }

@@ -38,6 +38,8 @@ static int fill(struct path_report *report, const struct trace *trace, const str
         result = path_hops_create(report->path, report->activities, report->where, &report->hops, err);
     if (result == 0)
         result = path_imbalance_create(report->path, report->activities, &report->imbalance, err);
+    if (result == 0)
+        result = path_slack_create(report->path, report->activities, report->where, &report->slack, err);
     return result;
 }
 
@@ -58,6 +60,7 @@ void path_report_destroy(struct path_report *report)
 {
     if (!report)
         return;
+    path_slack_destroy(report->slack);
     path_imbalance_destroy(report->imbalance);
     path_hops_destroy(report->hops);
     path_rows_destroy(report->rows);

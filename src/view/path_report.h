@@ -6,6 +6,7 @@
 
 #include "analysis/path_hops.h"
 #include "analysis/path_imbalance.h"
+#include "analysis/path_slack.h"
 #include "path_rows.h"
 
 struct progress;
@@ -28,6 +29,7 @@ struct path_report {
     enum path_dimension by;
     struct path_hops *hops;
     struct path_imbalance *imbalance;
+    struct path_slack *slack;
 };
 
 int path_report_create(const struct trace *trace, const struct path_report_options *options,

@@ -4,6 +4,7 @@
 
 #include "analysis/path_hops.h"
 #include "analysis/path_imbalance.h"
+#include "analysis/path_slack.h"
 #include "analysis/what_if.h"
 #include "base/error.h"
 
@@ -214,6 +215,7 @@ static void test_parts_hops_and_imbalance_of_the_path(void **state)
     struct path_parts *parts;
     struct path_hops *hops;
     struct path_imbalance *imbalance;
+    struct path_slack *slack;
     assert_int_equal(critical_path_create(fixture.graph, &path, NULL), 0);
     assert_int_equal(path_parts_create(path, fixture.activities, NULL, &parts, NULL), 0);
     assert_int_equal(parts->total_ns, 90);
@@ -241,6 +243,13 @@ static void test_parts_hops_and_imbalance_of_the_path(void **state)
     assert_int_equal(imbalance->unused_ns, 60);
     assert_int_equal(imbalance->rows[0].activity, ACTIVITY_NONE);
     assert_int_equal(imbalance->rows[0].imbalance_ns, 80 - 55);
+    /* Rank 0's code of 10 could take 40 longer, but its other stretch is critical; rank 1's second one has 10 of slack, its first none. */
+    assert_int_equal(path_slack_create(path, fixture.activities, NULL, &slack, NULL), 0);
+    assert_int_equal(slack->rows[0].slack_ns, 0);
+    for (size_t i = 0; i < slack->count; i++)
+        if (slack->rows[i].activity == ACTIVITY_NONE)
+            assert_int_equal(slack->rows[i].time_ns, slack->rows[i].track.index ? 70 : 40);
+    path_slack_destroy(slack);
     path_imbalance_destroy(imbalance);
     path_hops_destroy(hops);
     path_parts_destroy(parts);

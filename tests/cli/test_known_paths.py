@@ -13,7 +13,7 @@ import pytest
 
 RANDOM = ["messages", "wildcards", "collectives", "mpi", "loops", "locks", "tasks", "device", "mpi_openmp", "mpi_device", "all"]
 PLANTED = ["bottleneck", "pipeline", "late_sender", "stairs", "slow_thread", "task_chain", "two_streams"]
-SEEDS = range(1, 5)
+SEEDS = range(1, 1 + int(os.environ.get("HPROFILER_KNOWN_SEEDS", "4")))
 # What the simulation does not know of: nobody is late there.
 NOT_SIMULATED = {"idle threads", "limited parallelism", "device idle for lack of launches"}
 
@@ -154,6 +154,23 @@ def test_path_is_the_true_one_without_annotations(kind, make, path_of, ask):
         for row in [row for row in truth["what_if"] if row["same_decisions"]]:
             said = ask("what-if", trace, "--scale", f"kind=compute:{row['scale']}")
             assert said["predicted_ns"] == pytest.approx(row["makespan_ns"], rel=0.02), (kind, seed, row)
+
+
+PART = "app.c:10 implicit task in main()"
+
+
+@pytest.mark.parametrize("kind", ["loops", "locks", "tasks", "slow_thread", "task_chain"])
+def test_path_is_the_true_one_of_a_program_with_libgomp(kind, make, path_of):
+    """There a static loop is the thread's part of the region itself. What the runtime does in a part is short."""
+    for seed in SEEDS:
+        trace, truth = make(kind, seed, "--gomp")
+        _, rows = path_of(trace)
+        names = work_names(truth) | {PART}
+        found = joined((lane_of(label, truth), row["begin_ns"], row["end_ns"], name) for row in rows
+                       for name, _, label in [row["name"].partition(" @ ")] if name in names)
+        true = joined((hop["lane"], hop["begin_ns"], hop["end_ns"], hop["name"]) for hop in truth["path"] if hop.get("name") in names)
+        found, true = ([row for row in work if row[2] - row[1] > 4000] for work in (found, true))
+        assert len(true) > 5 and (truth["ties_on_path"] or found == true), (kind, seed)
 
 
 @pytest.mark.parametrize("kind", PLANTED + RANDOM)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The same edges without the identities that collectors recorded: messages by channel and order in time, collectives by communicator and
- * their number, forks by what region was open, barriers by their number in it. It is what can be done for a trace that has no links; run on traces that
+ * their number, forks by what region was open, barriers by their number in it, launches by their number. It is what can be done for a trace that has no links; run on traces that
  * have, it tells how often such reasoning is right (docs/edge-precision.md).
  */
 #include "base/array.h"
@@ -30,7 +30,7 @@ struct inferred {
     struct graph_rules *rules;
     struct mpi_rules mpi;
     struct items messages, sized, collectives;
-    struct items regions, parts, barriers;
+    struct items regions, parts, barriers, launches;
     struct map eager;
 };
 
@@ -327,6 +327,46 @@ static int infer_openmp(struct inferred *inferred, struct error *err)
     return code ? code : barrier_edges(inferred);
 }
 
+/* A process' launches, and what its devices ran of kernels. */
+static int note_launch(void *context, const struct graph_row *row)
+{
+    struct inferred *inferred = context;
+    uint32_t count;
+    bool on_device = trace_tracks(inferred->rules->trace, &count)[row->block->info.track.index].kind == TRACK_KIND_STREAM;
+    if (on_device != (inferred->rules->kind[row->span.index] == SPAN_KIND_KERNEL))
+        return 0;
+    return item_add(&inferred->launches, &(struct item){.key = process_of(inferred->rules, row->block->info.track), .time_ns = row->block->begin_ns[row->row],
+                                                        .span = row->span.index, .side = on_device});
+}
+
+/* The n-th launch of a process goes with the n-th kernel, where there are as many: several queues may overtake each other. */
+static int launch_edges(struct inferred *inferred)
+{
+    struct graph_rules *rules = inferred->rules;
+    const struct items *items = &inferred->launches;
+    int code = 0;
+    for (size_t first = 0, middle, end; first < items->count && code == 0; first = end) {
+        uint64_t key = items->rows[first].key;
+        for (middle = first; middle < items->count && items->rows[middle].key == key && !items->rows[middle].side;)
+            middle++;
+        for (end = middle; end < items->count && items->rows[end].key == key;)
+            end++;
+        enum confidence confidence = middle - first == end - middle ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+        for (size_t i = 0; first + i < middle && middle + i < end && code == 0; i++)
+            code = graph_rules_edge(rules, graph_rules_begin(rules, (span_id){items->rows[first + i].span}),
+                                    graph_rules_begin(rules, (span_id){items->rows[middle + i].span}), EDGE_RULE_LAUNCH, confidence,
+                                    graph_rules_class(EDGE_RULE_LAUNCH, 0, 0));
+    }
+    return code;
+}
+
+static int infer_devices(struct inferred *inferred, struct error *err)
+{
+    int code = graph_rules_each_span(inferred->rules, KIND(LAUNCH) | KIND(KERNEL), false, note_launch, inferred, err);
+    items_sort(&inferred->launches);
+    return code ? code : launch_edges(inferred);
+}
+
 int graph_rules_inferred(struct graph_rules *rules, struct error *err)
 {
     struct inferred inferred = {.rules = rules, .mpi = {.rules = rules}};
@@ -334,7 +374,9 @@ int graph_rules_inferred(struct graph_rules *rules, struct error *err)
     int code = infer_mpi(&inferred, err);
     if (code == 0)
         code = infer_openmp(&inferred, err);
-    struct items *const all[] = {&inferred.messages, &inferred.sized, &inferred.collectives, &inferred.regions, &inferred.parts, &inferred.barriers};
+    if (code == 0)
+        code = infer_devices(&inferred, err);
+    struct items *const all[] = {&inferred.messages, &inferred.sized, &inferred.collectives, &inferred.regions, &inferred.parts, &inferred.barriers, &inferred.launches};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]->rows);
     map_finish(&inferred.eager);

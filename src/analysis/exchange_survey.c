@@ -4,16 +4,23 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define WORLD_MAX 100000000 /* ranks */
 
 struct survey {
     struct exchange_gathering *gathering;
     const struct trace *trace;
     uint32_t number, span_limit, group_count;
     const struct trace_group *groups;
+    const struct trace_track *tracks;
+    const struct trace_process *processes;
+    uint32_t process_count;
+    int32_t world_size;
     int64_t *begin_ns, *complete_ns; /* by span */
     uint32_t *group_of;              /* by span: group of the trace, or ID_NONE */
     uint32_t *places;                /* by group of the trace: place in the exchanges' groups, or ID_NONE */
@@ -163,6 +170,37 @@ static int add_own_groups(struct survey *survey)
     return 0;
 }
 
+/* --- windows ------------------------------------------------------------------------------------------------------ */
+
+static int32_t world_size(const struct trace *trace)
+{
+    const char *text = trace_metadata(trace, "mpi.world_size");
+    uint64_t size;
+    return text && parse_u64(text, &size) == 0 && size < WORLD_MAX ? (int32_t)size : 0;
+}
+
+/* A post, start, complete, wait or test of a window. */
+static int note_window_call(struct survey *survey, const struct span_block *block, uint32_t row, enum epoch_role role)
+{
+    struct exchange_gathering *gathering = survey->gathering;
+    uint32_t process = survey->tracks[block->info.track.index].process.index;
+    struct payload payload;
+    int code = span_payload(block, row, &payload);
+    if (code || payload.kind != PAYLOAD_RMA || !has(&payload, FIELD_RMA_window) || process >= survey->process_count)
+        return code;
+    struct exchange_call *calls = array_reserve(gathering->calls, &gathering->call_capacity, gathering->call_count + 1, sizeof *calls);
+    if (!calls)
+        return -ENOMEM;
+    gathering->calls = calls;
+    calls[gathering->call_count] = (struct exchange_call){survey->number, {block->info.first + row}};
+    const struct epoch_call call = {
+        .window = payload.fields[FIELD_RMA_window].u64, .begin_ns = block->begin_ns[row], .process = gathering->first_process + process,
+        .span = (uint32_t)gathering->call_count++, .rank = survey->processes[process].rank, .size = survey->world_size, .role = role,
+        .group = has(&payload, FIELD_RMA_group) ? trace_text(survey->trace, payload.fields[FIELD_RMA_group].string) : "",
+    };
+    return epoch_match_add(gathering->epochs, &call);
+}
+
 /* --- passes ------------------------------------------------------------------------------------------------------- */
 
 static int add_member(struct survey *survey, uint32_t group, span_id span, int32_t rank)
@@ -203,10 +241,12 @@ static int take_span(struct survey *survey, const struct span_block *block, uint
     survey->begin_ns[span] = block->begin_ns[row];
     survey->complete_ns[span] = block->end_ns[row] == INT64_MIN || returns_at_once(trace_text(survey->trace, name), kind) ? EXCHANGE_UNKNOWN_NS
                                                                                                                          : block->end_ns[row];
-    if (survey->group_of[span] == ID_NONE)
-        return 0;
+    enum epoch_role role = kind == SPAN_KIND_RMA ? epoch_role_of(trace_text(survey->trace, name)) : EPOCH_NONE;
+    int code = role == EPOCH_NONE ? 0 : note_window_call(survey, block, row, role);
+    if (code || survey->group_of[span] == ID_NONE)
+        return code;
     struct payload payload;
-    int code = span_payload(block, row, &payload);
+    code = span_payload(block, row, &payload);
     return code ? code : note_member(survey, survey->group_of[span], &payload, name);
 }
 
@@ -271,7 +311,11 @@ static int prepare(struct survey *survey)
         if (info.first + info.count > survey->span_limit)
             survey->span_limit = info.first + info.count;
     }
+    uint32_t tracks;
     survey->groups = trace_groups(survey->trace, &survey->group_count);
+    survey->tracks = trace_tracks(survey->trace, &tracks);
+    survey->processes = trace_processes(survey->trace, &survey->process_count);
+    survey->world_size = world_size(survey->trace);
     survey->begin_ns = calloc((size_t)survey->span_limit + 1, sizeof *survey->begin_ns);
     survey->complete_ns = calloc((size_t)survey->span_limit + 1, sizeof *survey->complete_ns);
     survey->group_of = malloc(((size_t)survey->span_limit + 1) * sizeof *survey->group_of);
@@ -299,6 +343,7 @@ int exchange_survey(struct exchange_gathering *gathering, const struct trace *tr
         code = add_own_groups(&survey);
     if (code == 0)
         fill(&survey);
+    gathering->first_process += survey.process_count;
     free(survey.begin_ns);
     free(survey.complete_ns);
     free(survey.group_of);

@@ -5,16 +5,26 @@
 
 #include "base/map.h"
 #include "exchanges.h"
+#include "trace/epoch_match.h"
 
 struct exchange_comm {
     uint32_t members; /* 0 = not known */
     bool inter;
 };
 
+struct exchange_call {
+    uint32_t trace;
+    span_id span;
+};
+
 struct exchange_gathering {
     struct exchanges *exchanges;
     struct map group_index; /* hash of (comm, sequence, name) -> group */
     struct map comm_index;
+    struct epoch_match *epochs;
+    struct exchange_call *calls; /* of windows, in the order in which epochs has them */
+    size_t call_count, call_capacity;
+    uint32_t first_process;      /* of the trace in hand, in the count over all */
     struct exchange_comm *comms;
     size_t comm_count, comm_capacity;
 };

@@ -178,6 +178,23 @@ static int match_messages(struct exchanges *exchanges, const struct trace *const
     return code;
 }
 
+/* --- windows ------------------------------------------------------------------------------------------------------ */
+
+static int add_epoch(void *context, uint32_t from, uint32_t to, enum confidence confidence)
+{
+    const struct exchange_gathering *gathering = context;
+    struct exchanges *exchanges = gathering->exchanges;
+    const struct exchange_call *left = &gathering->calls[from], *right = &gathering->calls[to];
+    if (left->trace == right->trace)
+        return 0;
+    struct exchange_epoch *epochs = array_reserve(exchanges->epochs, &exchanges->epoch_capacity, exchanges->epoch_count + 1, sizeof *epochs);
+    if (!epochs)
+        return -ENOMEM;
+    exchanges->epochs = epochs;
+    epochs[exchanges->epoch_count++] = (struct exchange_epoch){left->trace, right->trace, left->span, right->span, confidence};
+    return 0;
+}
+
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 static int gather(struct exchange_gathering *gathering, const struct trace *const *traces, uint32_t count, const struct progress *progress,
@@ -186,7 +203,8 @@ static int gather(struct exchange_gathering *gathering, const struct trace *cons
     struct exchanges *exchanges = gathering->exchanges;
     exchanges->groups_of = calloc((size_t)count + 1, sizeof *exchanges->groups_of);
     exchanges->trace_count = count;
-    int code = exchanges->groups_of ? string_table_create(&exchanges->names) : -ENOMEM;
+    gathering->epochs = epoch_match_create();
+    int code = exchanges->groups_of && gathering->epochs ? string_table_create(&exchanges->names) : -ENOMEM;
     for (uint32_t i = 0; i < count && code == 0; i++)
         code = note_comms(gathering, traces[i]);
     if (code)
@@ -196,9 +214,11 @@ static int gather(struct exchange_gathering *gathering, const struct trace *cons
         progress_update(progress, "matching", i, count);
         code = exchange_survey(gathering, traces[i], i, err);
     }
-    if (code == 0)
-        close_groups(exchanges);
-    return code;
+    if (code)
+        return code;
+    close_groups(exchanges);
+    code = epoch_match_run(gathering->epochs, add_epoch, gathering, &exchanges->exposures_seen, &exchanges->exposures_linked);
+    return code ? error_set_errno(err, code, "cannot join the traces") : 0;
 }
 
 int exchanges_gather(const struct trace *const *traces, uint32_t count, const struct progress *progress, struct exchanges **ret_exchanges,
@@ -212,6 +232,8 @@ int exchanges_gather(const struct trace *const *traces, uint32_t count, const st
     map_finish(&gathering.group_index);
     map_finish(&gathering.comm_index);
     free(gathering.comms);
+    free(gathering.calls);
+    epoch_match_destroy(gathering.epochs);
     if (code == 0)
         *ret_exchanges = TAKE_PTR(exchanges);
     return code;
@@ -225,6 +247,7 @@ void exchanges_destroy(struct exchanges *exchanges)
         free(exchanges->groups_of[i]);
     free(exchanges->groups_of);
     free(exchanges->messages);
+    free(exchanges->epochs);
     free(exchanges->groups);
     free(exchanges->members);
     string_table_destroy(exchanges->names);

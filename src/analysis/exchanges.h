@@ -24,6 +24,13 @@ struct exchange_message {
     enum confidence confidence;
 };
 
+/* A post and its start, a complete and its wait (trace/epoch_match.h). */
+struct exchange_epoch {
+    uint32_t from_trace, to_trace;
+    span_id from, to;
+    enum confidence confidence;
+};
+
 enum exchange_shape {
     EXCHANGE_NO_ORDER,  /* nobody is known to need anybody else */
     EXCHANGE_ALL,       /* nobody leaves before all have come */
@@ -56,6 +63,9 @@ struct exchanges {
     size_t group_count, group_capacity;
     struct exchange_member *members;      /* by group, of those that are joined by communicators */
     size_t member_count, member_capacity;
+    struct exchange_epoch *epochs;        /* between traces */
+    size_t epoch_count, epoch_capacity;
+    uint64_t exposures_seen, exposures_linked;
     uint32_t **groups_of;                 /* by trace, by group there: place in groups */
     uint32_t trace_count;
     struct string_table *names;

@@ -276,7 +276,7 @@ static bool is_said_anew(const char *source, const char *reason)
 {
     if (strcmp(source, "MPI collectives") == 0)
         return !*reason || begins(reason, "incomplete") || begins(reason, "more members");
-    return strcmp(source, "MPI message ends") == 0 || strcmp(source, "MPI messages") == 0;
+    return strcmp(source, "MPI message ends") == 0 || strcmp(source, "MPI messages") == 0 || strcmp(source, "MPI window exposures") == 0;
 }
 
 static int copy_ledger(const struct merge_source *source, struct trace_builder *builder)
@@ -335,6 +335,13 @@ static int add_collective_rows(const struct node_merging *merging, struct trace_
     return code;
 }
 
+static int add_window_row(const struct exchanges *exchanges, struct trace_builder *builder)
+{
+    uint64_t seen = exchanges->exposures_seen, linked = exchanges->exposures_linked;
+    return !seen ? 0 : trace_builder_add_ledger(builder, "MPI window exposures", seen, linked, seen - linked,
+                                                seen > linked ? "the other side's post or start was not recorded" : "");
+}
+
 int node_merge_add_ledger(const struct node_merging *merging, struct trace_builder *builder)
 {
     int code = 0;
@@ -342,5 +349,7 @@ int node_merge_add_ledger(const struct node_merging *merging, struct trace_build
         code = copy_ledger(&merging->sources[i], builder);
     if (code == 0)
         code = add_message_rows(&merging->exchanges->message_counts, builder);
+    if (code == 0)
+        code = add_window_row(merging->exchanges, builder);
     return code ? code : add_collective_rows(merging, builder);
 }

@@ -82,6 +82,18 @@ static int add_messages(const struct node_merging *merging, struct trace_unite *
     return code;
 }
 
+static int add_epochs(const struct node_merging *merging, struct trace_unite *unite)
+{
+    const struct exchanges *exchanges = merging->exchanges;
+    int code = 0;
+    for (size_t i = 0; i < exchanges->epoch_count && code == 0; i++) {
+        const struct exchange_epoch *epoch = &exchanges->epochs[i];
+        const struct trace_link link = {.kind = LINK_KIND_SYNC, .confidence = epoch->confidence, .from = epoch->from, .to = epoch->to};
+        code = trace_unite_link(unite, epoch->from_trace, epoch->to_trace, &link);
+    }
+    return code;
+}
+
 /* --- corrections -------------------------------------------------------------------------------------------------- */
 
 static process_id first_process_of(const struct node_merging *merging, struct trace_builder *builder, uint32_t domain)
@@ -142,6 +154,8 @@ int node_merge_write(struct node_merging *merging, struct trace **ret_trace, str
         return code;
     if (code == 0)
         code = add_messages(merging, unite);
+    if (code == 0)
+        code = add_epochs(merging, unite);
     if (code == 0)
         code = add_corrections(merging, builder);
     if (code == 0)

@@ -4,6 +4,7 @@
 #define HP_RECORD_MERGE_MPI_H
 
 #include "merge_internal.h"
+#include "trace/epoch_match.h"
 #include "trace/message_match.h"
 
 /* The end of a request, or the status of a blocking receive. */
@@ -48,8 +49,6 @@ struct mpi_access {
     uint8_t closing;               /* 0 = an access */
 };
 
-enum mpi_epoch_role { MPI_EPOCH_POST = 1, MPI_EPOCH_START, MPI_EPOCH_COMPLETE, MPI_EPOCH_WAIT, MPI_EPOCH_TEST };
-
 /* A call that opens or closes a window to a group. */
 struct mpi_epoch {
     uint64_t window;
@@ -57,7 +56,7 @@ struct mpi_epoch {
     uint32_t process;              /* place in processes */
     uint32_t span;
     string_id group;               /* whom it names, as text */
-    uint8_t role;
+    enum epoch_role role;
 };
 
 struct merge_mpi {
@@ -77,7 +76,7 @@ struct merge_mpi {
     size_t access_count, access_capacity;
     struct mpi_epoch *epochs;
     size_t epoch_count, epoch_capacity;
-    struct map epoch_names;        /* string id -> enum mpi_epoch_role */
+    struct map epoch_names;        /* string id -> enum epoch_role */
     struct map closing_names;      /* string id -> which of the calls that complete accesses */
     uint64_t comms_unlisted, local_collectives, requests_unknown;
     struct message_match *match;

@@ -130,6 +130,19 @@ def test_the_whole_has_what_its_parts_have(ranks, merger, what):
     assert shared == []
 
 
+def test_windows_opened_to_groups_join_both_sides(ranks, merger):
+    trace, _, _ = merger.merge(ranks("exposures"))
+    links = {tuple(row[:4]): row[4] for row in merger.rows(
+        trace, "SELECT f.name AS a, ft.rank AS b, t.name AS c, tt.rank AS d, count(*) FROM links l JOIN spans f ON f.id = l.from_span JOIN spans t ON t.id = l.to_span "
+               "JOIN tracks ft ON ft.id = f.track JOIN tracks tt ON tt.id = t.track WHERE l.kind = 'sync' AND l.confidence = 'certain' GROUP BY 1, 2, 3, 4")}
+    expected = {("MPI_Put", rank, "MPI_Win_complete", rank): 2 for rank in range(3)}
+    for rank in range(3):
+        expected["MPI_Win_post", rank, "MPI_Win_start", (rank - 1) % 3] = 2
+        expected["MPI_Win_complete", rank, "MPI_Win_wait", (rank + 1) % 3] = expected["MPI_Win_complete", rank, "MPI_Win_test", (rank + 1) % 3] = 1
+    assert links == expected
+    assert merger.lost(trace) == []
+
+
 def test_times_of_one_clock_stay_what_they_were(ranks, merger):
     parts = ranks("ring")
     trace, _, _ = merger.merge(parts)

@@ -134,7 +134,7 @@ static uint32_t member_of_rank(const struct members *group, long rank, uint32_t 
 static int scan_step(const struct members *group, uint32_t member, uint32_t *chain)
 {
     struct graph_rules *rules = group->mpi->rules;
-    uint32_t join, before = *chain;
+    uint32_t join = POINT_NONE, before = *chain;
     int code = 0;
     if (before != POINT_NONE)
         code = edge_to(group, before, member);

@@ -134,8 +134,8 @@ static int barrier_edges(void *context, const struct graph_group *group)
     return code;
 }
 
-/* A wait that nothing is known to have released: nobody held the lock, no other thread comes to the barrier, no task was left to wait
- * for. Where records were lost that cannot be said. */
+/* A wait that nothing is known to have released: nobody held the lock, no other thread comes to the barrier or has a part in the region, no
+ * task was left to wait for. Where records were lost that cannot be said. */
 static int explain_alone(void *context, const struct graph_row *row)
 {
     struct openmp_rules *openmp = context;
@@ -152,7 +152,8 @@ static int explain_alone(void *context, const struct graph_row *row)
 int graph_rules_openmp(struct graph_rules *rules, struct error *err)
 {
     const uint32_t links = 1u << LINK_KIND_FORK | 1u << LINK_KIND_JOIN | 1u << LINK_KIND_TASK | 1u << LINK_KIND_DEPEND | 1u << LINK_KIND_LOCK;
-    const uint64_t waits = KIND(CRITICAL) | KIND(LOCK) | KIND(ORDERED) | KIND(BARRIER) | KIND(TASKWAIT) | KIND(TASKGROUP) | KIND(REDUCTION);
+    const uint64_t waits = KIND(CRITICAL) | KIND(LOCK) | KIND(ORDERED) | KIND(BARRIER) | KIND(TASKWAIT) | KIND(TASKGROUP) | KIND(REDUCTION) |
+                           KIND(PARALLEL);
     struct openmp_rules openmp = {.rules = rules, .released = calloc((size_t)rules->span_count + 1, 1)};
     int code = openmp.released ? graph_rules_each_link(rules, links, link_edge, &openmp, err) : -ENOMEM;
     if (code == 0)

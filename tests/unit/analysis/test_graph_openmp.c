@@ -60,6 +60,22 @@ static void test_a_worker_is_idle_between_regions(void **state)
     (void)state;
 }
 
+static void test_a_team_of_one_waits_for_nobody(void **state)
+{
+    struct team team = team_of();
+    span_id parallel = fixture_span(team.builder, team.main, 100, 1000, "region", SPAN_KIND_PARALLEL);
+    span_id part = fixture_span(team.builder, team.main, 120, 980, "part", SPAN_KIND_IMPLICIT_TASK);
+    fixture_span(team.builder, team.main, 900, 970, "barrier", SPAN_KIND_BARRIER);
+    graph_link(team.builder, LINK_KIND_FORK, parallel, part);
+    graph_link(team.builder, LINK_KIND_JOIN, part, parallel);
+    struct made_graph made = graph_made(team.builder, NULL);
+    assert_int_equal(made.graph->counts.unexplained, 0);
+    assert_int_equal(kind_before(&made, team.main, 1000), INTERVAL_WORK);
+    assert_int_equal(kind_before(&made, team.main, 970), INTERVAL_WORK);
+    graph_unmade(&made);
+    (void)state;
+}
+
 static void test_tasks_run_in_a_barrier_hold_it_up(void **state)
 {
     struct team team = team_of();
@@ -164,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_region_forks_waits_and_joins),
         cmocka_unit_test(test_a_worker_is_idle_between_regions),
+        cmocka_unit_test(test_a_team_of_one_waits_for_nobody),
         cmocka_unit_test(test_tasks_run_in_a_barrier_hold_it_up),
         cmocka_unit_test(test_tasks_from_behind_a_barrier_do_not),
         cmocka_unit_test(test_dependences_and_waits_for_tasks),

@@ -9,7 +9,7 @@
  *
  * Weights. A point's time is that of the predecessor that bound it, plus a lag. Predecessors are the lane's previous point and the
  * sources of the edges into it; the latest of them bound, and its edge (or interval) weighs its observed lag. Every other one
- * held slack and weighs the smallest lag ever seen bind in its class (rule, endpoints, size), at most its own. A WORK interval
+ * held slack and weighs the smallest lag ever seen bind in its class (rule, endpoints, size), always less than its own. A WORK interval
  * always weighs its duration. So the longest way to a point is the point's time, and the unchanged replay gives
  * the measured run; what is not known weighs in full and is marked UNEXPLAINED.
  *

@@ -32,13 +32,15 @@ static int note_lag(struct map *least, uint64_t class_key, int64_t lag_ns)
     return map_set(least, class_key, (uint64_t)lag_ns);
 }
 
-static int64_t least_lag(const struct map *least, uint64_t class_key, int64_t own_ns)
+/* Of what did not bind. That it held slack says that its true lag is below its own; as late as the latest it may have been the cause as well. */
+static int64_t least_lag(const struct map *least, uint64_t class_key, int64_t own_ns, bool latest)
 {
     uint64_t known;
     if ((uint32_t)class_key == 0 ||
         !map_get(least, class_key, &known)) /* never seen to bind: nothing says that it takes time */
         return 0;
-    return (int64_t)known < own_ns ? (int64_t)known : own_ns;
+    int64_t greatest_ns = latest || own_ns == 0 ? own_ns : own_ns - 1;
+    return (int64_t)known < greatest_ns ? (int64_t)known : greatest_ns;
 }
 
 static uint32_t point_before(const struct graph_columns *columns, uint32_t point)
@@ -126,6 +128,16 @@ static void find_bounds_chunk(void *context, void *chunk_state, uint32_t first, 
         state->failed = find_bound(state, &weighing->builder->columns, p) < 0;
 }
 
+static int64_t latest_source(const struct graph_columns *columns, uint32_t point, uint32_t previous)
+{
+    int64_t latest_ns = previous == POINT_NONE ? INT64_MIN : columns->time_ns[previous];
+    for (uint32_t e = columns->first_edge[point]; e < columns->first_edge[point + 1]; e++) {
+        int64_t time_ns = columns->time_ns[columns->edges[e].from];
+        latest_ns = time_ns > latest_ns ? time_ns : latest_ns;
+    }
+    return latest_ns;
+}
+
 static void weigh_rest_chunk(void *context, void *chunk_state, uint32_t first, uint32_t end)
 {
     const struct weighing *weighing = context;
@@ -133,21 +145,22 @@ static void weigh_rest_chunk(void *context, void *chunk_state, uint32_t first, u
     struct graph_counts *counts = chunk_state;
     for (uint32_t p = first; p < end; p++) {
         bool bound = false;
+        uint32_t previous = point_before(columns, p);
+        int64_t latest_ns = latest_source(columns, p, previous);
         for (uint32_t e = columns->first_edge[p]; e < columns->first_edge[p + 1]; e++) {
             struct graph_edge *edge = &columns->edges[e];
             counts->by_rule[edge->rule][edge->confidence]++;
             bound |= edge->bound;
             if (!edge->bound)
                 edge->weight_ns = least_lag(&weighing->least, (uint64_t)edge->rule << 32 | (uint32_t)edge->weight_ns,
-                                            lag_of(columns, edge->from, p));
+                                            lag_of(columns, edge->from, p), columns->time_ns[edge->from] == latest_ns);
         }
-        uint32_t previous = point_before(columns, p);
         if (bound)
             columns->interval_weight_ns[p] =
                 previous == POINT_NONE
                     ? 0
                     : least_lag(&weighing->least, WAIT_CLASS | (uint32_t)columns->interval_weight_ns[p],
-                                lag_of(columns, previous, p));
+                                lag_of(columns, previous, p), columns->time_ns[previous] == latest_ns);
     }
 }
 

@@ -17,7 +17,7 @@ static const struct tab *const tabs[TAB_COUNT] = {
 
 int app_init(struct app *app, struct trace *trace, const char *path)
 {
-    *app = (struct app){.trace = trace, .path = path, .current = TAB_TIMELINE};
+    *app = (struct app){.trace = trace_ref(trace), .path = path, .current = TAB_TIMELINE};
     trace_time_range(trace, &app->first_ns, &app->last_ns);
     if (app->last_ns <= app->first_ns)
         app->last_ns = app->first_ns + 1;
@@ -28,15 +28,47 @@ int app_init(struct app *app, struct trace *trace, const char *path)
     return 0;
 }
 
-void app_finish(struct app *app)
+static void close_tabs(struct app *app)
 {
-    for (int i = 0; i < TAB_COUNT; i++)
+    for (int i = 0; i < TAB_COUNT; i++) {
         if (app->tabs[i].state)
             app->tabs[i].tab->destroy(app->tabs[i].state);
+        app->tabs[i].state = NULL;
+    }
+}
+
+bool app_follow(struct app *app)
+{
+    struct trace *newer = NULL;
+    struct error err = ERROR_INIT;
+    bool all = app_window_is_all(app);
+    if (!trace_is_growing(app->trace) || trace_refresh(app->trace, &newer, &err) < 0)
+        return false;
+    bool grown = trace_generation(newer) != trace_generation(app->trace);
+    if (grown) {
+        close_tabs(app); /* ids hold in the newer snapshot; what was summed up does not */
+        trace_unref(app->trace);
+        app->trace = trace_ref(newer);
+        trace_time_range(app->trace, &app->first_ns, &app->last_ns);
+        if (app->last_ns <= app->first_ns)
+            app->last_ns = app->first_ns + 1;
+    }
+    if (grown && all) {
+        app->begin_ns = app->first_ns;
+        app->end_ns = app->last_ns;
+    }
+    trace_unref(newer);
+    return grown;
+}
+
+void app_finish(struct app *app)
+{
+    close_tabs(app);
     if (app->searching)
         regfree(&app->pattern);
     trace_filter_destroy(app->filter);
     canvas_finish(&app->canvas);
+    trace_unref(app->trace);
 }
 
 /* --- what tabs ask for ----------------------------------------------------------------------------------------------- */
@@ -136,38 +168,51 @@ void app_set_filter(struct app *app, const char *text)
 
 /* --- drawing --------------------------------------------------------------------------------------------------------- */
 
-static int tab_width(const struct app *app, int number, bool names)
+/* As much of the tabs' names as there is room for: all, their short forms, or only that of the open one. */
+enum naming { NAMES_LONG, NAMES_SHORT, NAMES_NUMBERS, NAMINGS };
+
+static const char *tab_name(const struct app *app, int number, enum naming naming)
 {
-    return 4 + (names ? (int)strlen(app->tabs[number].tab->title) : number == (int)app->current ? (int)strlen(app->tabs[number].tab->title) : 0);
+    if (naming == NAMES_NUMBERS && number != (int)app->current)
+        return "";
+    return naming == NAMES_LONG ? app->tabs[number].tab->title : app->tabs[number].tab->short_title;
 }
 
-static bool tabs_fit(const struct app *app)
+static int tab_width(const struct app *app, int number, enum naming naming)
 {
-    int width = 0;
-    for (int i = 0; i < TAB_COUNT; i++)
-        width += tab_width(app, i, true);
-    return width <= app->canvas.columns;
+    return 4 + (int)strlen(tab_name(app, number, naming));
+}
+
+static enum naming tab_naming(const struct app *app)
+{
+    for (int naming = NAMES_LONG; naming < NAMES_NUMBERS; naming++) {
+        int width = 0;
+        for (int i = 0; i < TAB_COUNT; i++)
+            width += tab_width(app, i, (enum naming)naming);
+        if (width <= app->canvas.columns)
+            return (enum naming)naming;
+    }
+    return NAMES_NUMBERS;
 }
 
 static void draw_tab_bar(struct app *app)
 {
     struct canvas *canvas = &app->canvas;
-    bool names = tabs_fit(app);
+    enum naming naming = tab_naming(app);
     int x = 0;
     canvas_fill(canvas, (struct area){0, 0, 1, canvas->columns}, (struct look){COLOUR_DEFAULT, COLOUR_BAND, 0});
     for (int i = 0; i < TAB_COUNT; i++) {
         bool current = i == (int)app->current;
         struct look number = {COLOUR_DIM, current ? COLOUR_DEFAULT : COLOUR_BAND, 0};
         struct look title = {current ? COLOUR_ACCENT : COLOUR_DEFAULT, number.fill, current ? CELL_BOLD : 0};
-        canvas_fill(canvas, (struct area){0, x, 1, tab_width(app, i, names)}, number);
+        canvas_fill(canvas, (struct area){0, x, 1, tab_width(app, i, naming)}, number);
         canvas_textf(canvas, 0, x + 1, 1, number, "%d", i + 1);
-        if (names || current)
-            canvas_text(canvas, 0, x + 3, canvas->columns - x - 3, title, app->tabs[i].tab->title);
-        x += tab_width(app, i, names);
+        canvas_text(canvas, 0, x + 3, canvas->columns - x - 3, title, tab_name(app, i, naming));
+        x += tab_width(app, i, naming);
     }
     const char *slash = strrchr(app->path, '/'), *name = slash && slash[1] ? slash + 1 : app->path;
     int room = canvas->columns - x - 2;
-    if (room >= 12)
+    if (room >= 6)
         canvas_text_right(canvas, 0, canvas->columns - 1, room, (struct look){COLOUR_DIM, COLOUR_BAND, 0}, name);
 }
 
@@ -392,9 +437,9 @@ static void handle_mouse(struct app *app, const struct input *input)
         return;
     }
     if (input->y == 0) {
-        bool names = tabs_fit(app);
-        for (int i = 0, x = 0; i < TAB_COUNT; x += tab_width(app, i++, names))
-            if (input->x >= x && input->x < x + tab_width(app, i, names)) {
+        enum naming naming = tab_naming(app);
+        for (int i = 0, x = 0; i < TAB_COUNT; x += tab_width(app, i++, naming))
+            if (input->x >= x && input->x < x + tab_width(app, i, naming)) {
                 app_open_tab(app, (enum tab_number)i);
                 break;
             }

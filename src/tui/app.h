@@ -35,7 +35,7 @@ struct subject {
 enum change { CHANGED_WINDOW = 1, CHANGED_FILTER = 2, CHANGED_SEARCH = 4 };
 
 struct tab {
-    const char *title;
+    const char *title, *short_title;
     unsigned place; /* of keys */
     int next[TAB_COUNT]; /* where Enter looks for the same thing, in this order; -1 ends */
     int (*create)(struct app *app, void **ret_state, struct error *err);
@@ -91,6 +91,7 @@ int app_init(struct app *app, struct trace *trace, const char *path);
 void app_finish(struct app *app);
 void app_draw(struct app *app, int *ret_cursor_y, int *ret_cursor_x);
 void app_handle(struct app *app, const struct input *input);
+bool app_follow(struct app *app); /* a growing trace: takes what is new; true: there was something */
 
 /* For tabs. */
 bool app_window_is_all(const struct app *app);

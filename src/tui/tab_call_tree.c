@@ -198,6 +198,6 @@ static void csv(struct app *app, void *state, struct text *out)
 }
 
 const struct tab tab_call_tree = {
-    .title = "Call Tree", .place = KEYS_TREE, .next = {TAB_FLAME, TAB_HOTSPOTS, -1}, .create = create, .destroy = destroy, .draw = draw,
+    .title = "Call Tree", .short_title = "Calls", .place = KEYS_TREE, .next = {TAB_FLAME, TAB_HOTSPOTS, -1}, .create = create, .destroy = destroy, .draw = draw,
     .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
 };

@@ -206,6 +206,9 @@ static void zoom_out(struct flame_tab *tab)
 /* The frame beside the selected one: its sibling, else the next box of the row. */
 static void move_sideways(struct flame_tab *tab, bool right)
 {
+    /* Several keys may come before the next picture: what was laid out for the last one may be of another tree. */
+    if (flame_lay_out(&tab->flame, tab->context, tab->root, tab->area.columns > 0 ? (unsigned)tab->area.columns : 1, 512) < 0)
+        return;
     const struct flame_box *at = flame_box_of(&tab->flame, tab->selected), *best = NULL;
     for (size_t i = 0; at && i < tab->flame.count; i++) {
         const struct flame_box *box = &tab->flame.boxes[i];
@@ -342,6 +345,6 @@ static void csv(struct app *app, void *state, struct text *out)
 }
 
 const struct tab tab_flame = {
-    .title = "Flame Graph", .place = KEYS_FLAME, .next = {TAB_HOTSPOTS, TAB_CALL_TREE, -1}, .create = create, .destroy = destroy, .draw = draw,
+    .title = "Flame Graph", .short_title = "Flame", .place = KEYS_FLAME, .next = {TAB_HOTSPOTS, TAB_CALL_TREE, -1}, .create = create, .destroy = destroy, .draw = draw,
     .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
 };

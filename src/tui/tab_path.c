@@ -290,6 +290,6 @@ static void csv(struct app *app, void *state, struct text *out)
 }
 
 const struct tab tab_path = {
-    .title = "Critical Path", .place = KEYS_TEXTS, .next = {TAB_TIMELINE, -1}, .create = create, .destroy = destroy, .draw = draw, .act = act,
+    .title = "Critical Path", .short_title = "Path", .place = KEYS_TEXTS, .next = {TAB_TIMELINE, -1}, .create = create, .destroy = destroy, .draw = draw, .act = act,
     .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
 };

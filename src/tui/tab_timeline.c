@@ -430,6 +430,6 @@ static void csv(struct app *app, void *state, struct text *out)
 }
 
 const struct tab tab_timeline = {
-    .title = "Timeline", .place = KEYS_TIMELINE, .next = {TAB_CALL_TREE, TAB_HOTSPOTS, TAB_PATH, -1}, .create = create, .destroy = destroy, .draw = draw,
+    .title = "Timeline", .short_title = "Timeline", .place = KEYS_TIMELINE, .next = {TAB_CALL_TREE, TAB_HOTSPOTS, TAB_PATH, -1}, .create = create, .destroy = destroy, .draw = draw,
     .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
 };

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define FRAME_NS 10000000 /* then the rest is drawn roughly, and finished in the next frames */
+/* Calm: a counter has no say in what the spans around it mean. */
+#define COLOUR_COUNTER ((enum colour)(COLOUR_HUES + 7 * PALETTE_SHADES + 1))
 #define SOLID 0.92f /* a column that is busy for so much of its time is filled */
 
 struct lane_drawing {
@@ -134,7 +136,7 @@ static void draw_counter(struct lane_drawing *drawing)
     const struct timeline_cell *cells = drawing->picture->cells;
     for (int i = 0; i < drawing->columns; i++)
         if (cells[i].count)
-            canvas_glyph(&drawing->app->canvas, drawing->y, drawing->x + i, look_of(COLOUR_ACCENT), height_glyph(cells[i].busy));
+            canvas_glyph(&drawing->app->canvas, drawing->y, drawing->x + i, look_of(COLOUR_COUNTER), height_glyph(cells[i].busy));
 }
 
 /* --- labels ---------------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#define GROWTH_MS 500 /* how often a growing trace is looked at */
+
 const char *tui_unfit(void)
 {
     return terminal_unfit();
@@ -20,12 +22,14 @@ static void show(struct app *app)
     terminal_show(app->terminal, &app->canvas, y, x);
 }
 
-/* Keys that wait already are handled before the next picture: held down, they must not queue up. */
+/* Keys that wait already are handled before the next picture: held down, they must not queue up. But what a key means may hang on
+ * what is drawn: a new tab, or what a search, a filter or Enter led to, is drawn first. */
 static void handle_waiting(struct app *app, struct input input)
 {
     for (int i = 0; input.event != EVENT_NONE && !app->stop && i < 64; i++) {
+        enum tab_number before = app->current;
         app_handle(app, &input);
-        if (input.event == EVENT_RESIZE)
+        if (input.event == EVENT_RESIZE || app->current != before || (input.event == EVENT_KEY && input.key == '\n'))
             return;
         input = terminal_wait(app->terminal, 0);
     }
@@ -40,8 +44,12 @@ int tui_run(struct trace *trace, const char *path, struct error *err)
         result = terminal_open(&terminal, err);
     app.terminal = terminal;
     while (result == 0 && !app.stop) {
+        int idle_ms = trace_is_growing(app.trace) ? GROWTH_MS : -1;
         show(&app);
-        handle_waiting(&app, terminal_wait(terminal, app.unfinished ? 0 : -1));
+        struct input input = terminal_wait(terminal, app.unfinished ? 0 : idle_ms);
+        if (input.event == EVENT_NONE && !app.unfinished)
+            app_follow(&app);
+        handle_waiting(&app, input);
     }
     app_finish(&app);
     return result;

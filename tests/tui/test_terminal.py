@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""The terminal is given back as it was, whatever happens; sizes and keys of all sorts are survived."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+
+def left_as_it_was(screen):
+    """In the shell again: the first screen, a cursor, no mouse, and the line discipline of before."""
+    screen.until(lambda _: screen.state("alternate_on") == "0", "first screen")
+    screen.keys(("stty -a >after; cmp before after && echo sa''me",), "Enter")
+    screen.wait("same")
+    assert screen.state("cursor_flag") == "1" and screen.state("mouse_any_flag") == "0"
+
+
+@pytest.fixture
+def started(open_screen, hprofiler, traces):
+    def start(trace="app.hpt", *size, **environment):
+        screen = open_screen(*(size or (80, 24)), **environment)
+        screen.keys(("stty -a >before",), "Enter", (f"clear; {hprofiler} view {traces / trace}; echo status=$?",), "Enter")
+        screen.wait("? keys")
+        assert screen.state("alternate_on") == "1"
+        return screen
+    return start
+
+
+def ui_pid(screen):
+    """The UI is the shell's only child."""
+    shell = screen.state("pane_pid")
+    return int(pathlib.Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0])
+
+
+def test_quitting(started):
+    screen = started()
+    screen.keys("q")
+    screen.wait("status=0")
+    left_as_it_was(screen)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_ends_it(started, number):
+    screen = started()
+    os.kill(ui_pid(screen), number)
+    screen.wait("status=0")
+    left_as_it_was(screen)
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS])
+def test_a_crash(started, number):
+    screen = started()
+    os.kill(ui_pid(screen), number)
+    screen.wait(f"status={128 + number}")
+    left_as_it_was(screen)
+
+
+def test_control_c(started):
+    screen = started()
+    screen.keys("C-c")
+    screen.wait("status=")
+    left_as_it_was(screen)
+
+
+def test_suspend_and_resume(started):
+    screen = started()
+    before = screen.capture()
+    screen.keys("C-z")
+    screen.wait("Stopped")
+    left_as_it_was(screen)
+    screen.keys(("fg",), "Enter")
+    screen.until(lambda shown: shown == before, "screen as before")
+    screen.keys("q")
+    screen.wait("READY>")
+
+
+def test_resizing_while_it_draws(started):
+    screen = started("lanes.hpt")
+    for columns, rows in ((200, 50), (20, 5), (80, 24), (10, 3), (120, 40), (81, 25)):
+        screen.tmux("resize-window", "-x", str(columns), "-y", str(rows))
+        screen.keys("+", "-", "Down")
+    shown = screen.until(lambda text: "? keys" in text and "many 1" in text, "drawn screen")
+    assert max(len(line) for line in shown.split("\n")) <= 81
+    screen.keys("q")
+    screen.wait("status=0")
+
+
+def key_names():
+    """Every key of the table, in tmux's words."""
+    table = (pathlib.Path(__file__).resolve().parents[2] / "src/tui/keys.def").read_text()
+    words = {"PageUp": "PPage", "PageDown": "NPage", "Backspace": "BSpace", "Esc": "Escape", "Shift-Tab": "BTab", "Ctrl-B": "C-b", "Ctrl-F": "C-f",
+             "Ctrl-L": "C-l"}
+    names = [name for keys in re.findall(r'^KEY\(\w+, "([^"]*)"', table, re.M) for name in keys.split()]
+    return [words.get(name, name) for name in dict.fromkeys(names) if name != "q"]
+
+
+@pytest.mark.parametrize("tab", range(1, 8))
+def test_every_key_in_every_tab_is_survived(started, tab):
+    screen = started("app.hpt", 100, 30, NO_COLOR="1")
+    for key in key_names():
+        screen.keys(str(tab), key)
+        if key in ("/", "f", "e"):
+            screen.keys(("x",), "Enter")
+        if key == "?":
+            screen.keys("x")
+    screen.keys("Escape", "q")
+    screen.wait("status=0")
+    left_as_it_was(screen)
+
+
+def test_copying_and_exporting(started, open_screen):
+    screen = started()
+    folder = pathlib.Path(screen.socket).parent
+    screen.keys("4", "y")
+    screen.wait("copied to the terminal's clipboard")
+    assert "smooth" in (folder / "hprofiler-copied.txt").read_text()
+    for ending, content in (("csv", "self,%"), ("txt", "4 Hotspots"), ("svg", "<svg")):
+        screen.keys("e", (f"out.{ending}",), "Enter")
+        screen.wait(f"written to out.{ending}")
+        assert content in (folder / f"out.{ending}").read_text()
+    screen.keys("e", ("out.pdf",), "Enter")
+    screen.wait("must end in")
+
+
+def click(screen, x, y, button=0):
+    """As tmux tells programs that know no other way."""
+    screen.tmux("send-keys", "-l", f"\x1b[M{chr(32 + button)}{chr(32 + x)}{chr(32 + y)}\x1b[M#{chr(32 + x)}{chr(32 + y)}")
+
+
+def test_mouse(started):
+    screen = started()
+    click(screen, 40, 1)  # on the tab bar
+    screen.wait("by CPU samples")
+    click(screen, 30, 1)
+    screen.wait("500 ms")
+    click(screen, 2, 3)  # a process: folds
+    screen.until(lambda shown: "main 100" not in shown, "folded process")
+    click(screen, 30, 4, button=64)  # the wheel
+    screen.keys("q")
+    screen.wait("status=0")
+
+
+def test_not_on_a_terminal_it_prints_the_summary(hprofiler, traces):
+    done = subprocess.run([hprofiler, "view", str(traces / "app.hpt")], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "saxpy" in done.stdout and "\033" not in done.stdout
+
+
+def test_a_terminal_that_cannot_place_the_cursor_gets_the_summary(open_screen, hprofiler, traces):
+    screen = open_screen(100, 50, TERM="dumb")
+    screen.keys((f"{hprofiler} view --ui {traces / 'one.hpt'}",), "Enter")
+    shown = screen.wait("no terminal UI here")
+    assert screen.state("alternate_on") == "0", shown
+
+
+def test_run_opens_it_afterwards(open_screen, hprofiler):
+    screen = open_screen(100, 30)
+    screen.keys((f"{hprofiler} run --no-summary -o a.hpt -- true; echo status=$?",), "Enter")
+    screen.wait("? keys")
+    screen.keys("q")
+    screen.wait("status=0")
+    screen.keys((f"clear; {hprofiler} run --no-ui --no-summary -o a.hpt -- false; echo status=$?",), "Enter")
+    screen.wait("status=1")
+
+
+def test_the_page_lists_the_keys(hprofiler):
+    """docs/ui.md has the table of `view --help`, which is the UI's own."""
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/ui.md").read_text()
+    text = subprocess.run([hprofiler, "view", "--help"], capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "200"}).stdout
+    rows = re.findall(r"^  (\S.*?)\s+(Timeline|Flame Graph|Call Tree|lists|everywhere) +(\S.*(?:\n {20,}\S.*)*)$", text.split("Keys of the terminal UI")[1], re.M)
+    assert len(rows) > 40
+    for keys, place, does in rows:
+        names = " ".join(f"`{key}`" for key in keys.split())
+        assert f"| {names} | {place} | {' '.join(does.split())} |" in page
+    assert page.count("\n| `") == len(rows)

@@ -205,8 +205,8 @@ static void find_bounds(struct critical_path *path)
     uint32_t last = path->step_count - 1, end_lane = lane_at(path, last);
     uint32_t begin_lane = earliest_lane(graph, end_lane);
     int64_t bound_ns = 0;
-    if (begin_lane != end_lane && begin_lane != LANE_NONE && end_lane != LANE_NONE)
-        bound_ns = graph->lanes[begin_lane].clock_bound_ns + graph->lanes[end_lane].clock_bound_ns;
+    if (begin_lane != LANE_NONE && end_lane != LANE_NONE)
+        bound_ns = graph_clock_bound(&graph->lanes[begin_lane], &graph->lanes[end_lane]);
     int64_t measured_ns = graph->time_ns[path->steps[last].point] - graph->begin_ns;
     path->length_low_ns = measured_ns > bound_ns ? measured_ns - bound_ns : 0;
     path->length_high_ns = measured_ns + bound_ns > path->length_ns ? measured_ns + bound_ns : path->length_ns;

@@ -43,9 +43,9 @@ static void note_near(struct near_list *list, const struct near_path *near)
 
 static int64_t bound_between(const struct dependency_graph *graph, uint32_t lane, uint32_t other)
 {
-    if (lane == other || lane == LANE_NONE || other == LANE_NONE)
+    if (lane == LANE_NONE || other == LANE_NONE)
         return 0;
-    return graph->lanes[lane].clock_bound_ns + graph->lanes[other].clock_bound_ns;
+    return graph_clock_bound(&graph->lanes[lane], &graph->lanes[other]);
 }
 
 static void look_beside(const struct critical_path *path, const struct longest_ways *ways, const int64_t *tail_ns,

@@ -49,7 +49,15 @@ struct graph_lane {
     track_id track;
     uint32_t first_point, point_count;
     int64_t clock_bound_ns; /* of its times against those of the other lanes: half the width of what is possible; 0 within one clock */
+    uint64_t clock;         /* equal for lanes whose times are of one clock; UINT64_MAX: not known */
 };
+
+/* How far a lag between two lanes may be wrong for their clocks; 0 within one clock. */
+static inline int64_t graph_clock_bound(const struct graph_lane *from, const struct graph_lane *to)
+{
+    bool same = from == to || (from->clock == to->clock && from->clock != UINT64_MAX);
+    return same ? 0 : from->clock_bound_ns + to->clock_bound_ns;
+}
 
 struct graph_edge {
     uint32_t from;

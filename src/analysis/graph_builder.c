@@ -45,7 +45,6 @@ void graph_builder_destroy(struct graph_builder *builder)
     columns_free(&builder->columns);
     free(builder->pending);
     free(builder->join_lane);
-    free(builder->lane_clock);
     free(builder);
 }
 
@@ -235,8 +234,7 @@ int graph_builder_finish(struct graph_builder *builder, struct dependency_graph 
     int result = number_lanes(builder);
     if (result == 0)
         result = graph_sort_edges(builder);
-    if (result == 0)
-        result = graph_find_clocks(builder);
+    graph_find_clocks(builder);
     if (result == 0)
         result = graph_check_times(builder);
     if (result == 0)

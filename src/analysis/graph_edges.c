@@ -57,15 +57,12 @@ static uint64_t lane_clock(const struct trace *trace, track_id track)
     return domain.index != STRING_NONE.index ? domain.index : UINT64_C(1) << 61 | node;
 }
 
-int graph_find_clocks(struct graph_builder *builder)
+void graph_find_clocks(struct graph_builder *builder)
 {
-    builder->lane_clock = array_resize_exact(NULL, builder->lane_count, sizeof *builder->lane_clock);
-    if (!builder->lane_clock)
-        return -ENOMEM;
-    for (uint32_t l = 0; l < builder->lane_count; l++)
-        builder->lane_clock[l] =
-            builder->columns.trace ? lane_clock(builder->columns.trace, builder->columns.lanes[l].track) : UINT64_MAX;
-    return 0;
+    for (uint32_t l = 0; l < builder->lane_count; l++) {
+        struct graph_lane *lane = &builder->columns.lanes[l];
+        lane->clock = builder->columns.trace ? lane_clock(builder->columns.trace, lane->track) : UINT64_MAX;
+    }
 }
 
 static uint32_t clock_lane(const struct graph_builder *builder, uint32_t point)
@@ -77,11 +74,9 @@ static uint32_t clock_lane(const struct graph_builder *builder, uint32_t point)
 int64_t graph_lag_bound(const struct graph_builder *builder, uint32_t from, uint32_t to)
 {
     uint32_t from_lane = clock_lane(builder, from), to_lane = clock_lane(builder, to);
-    if (from_lane == to_lane || from_lane == LANE_NONE || to_lane == LANE_NONE)
+    if (from_lane == LANE_NONE || to_lane == LANE_NONE)
         return 0;
-    if (builder->lane_clock[from_lane] == builder->lane_clock[to_lane] && builder->lane_clock[from_lane] != UINT64_MAX)
-        return 0;
-    return builder->columns.lanes[from_lane].clock_bound_ns + builder->columns.lanes[to_lane].clock_bound_ns;
+    return graph_clock_bound(&builder->columns.lanes[from_lane], &builder->columns.lanes[to_lane]);
 }
 
 /* A walk down the joins that joins hang at, with the stack on the heap: chains of them can be long. */

@@ -42,7 +42,6 @@ struct graph_builder {
     uint32_t lane_count, point_count, lane_point_count; /* the last: points of lanes; joins follow them */
     uint32_t maximum;                                   /* of points and of edges: their numbers have 32 bits */
     uint32_t *join_lane;  /* by join: the lane that came last, whose clock its time is in */
-    uint64_t *lane_clock; /* by lane: equal for those whose times are of one clock */
     uint32_t edge_count;
     struct graph_counts counts;
 };
@@ -58,8 +57,8 @@ int graph_weigh(struct graph_builder *builder);
 
 /* How far a lag between two points may be wrong for their clocks; 0 within one clock. */
 int64_t graph_lag_bound(const struct graph_builder *builder, uint32_t from, uint32_t to);
-/* By lane, UINT64_MAX where nothing is known: lanes with equal numbers are of one clock. */
-int graph_find_clocks(struct graph_builder *builder);
+/* Fills the lanes' clocks. */
+void graph_find_clocks(struct graph_builder *builder);
 
 /* Runs job over [0, count) in chunks on all cores, or at once on the caller when there is little to do. Each chunk has
  * a state of state_size zeroed bytes; they are returned in order through ret_states (ret_chunks of them) for the caller

@@ -28,7 +28,12 @@ void text_add_lane_label(struct text *out, const struct trace *trace, track_id i
         add_process(out, trace, track->process);
     if (track->kind == TRACK_KIND_STREAM && track->device >= 0)
         text_addf(out, "device %d ", track->device);
-    text_add_string(out, *name ? name : track_kind_name(track->kind));
+    const char *remark =
+        track->kind == TRACK_KIND_STREAM ? strstr(name, " (") : NULL; /* the device's own name, which can be long */
+    if (remark)
+        text_add(out, name, (size_t)(remark - name));
+    else
+        text_add_string(out, *name ? name : track_kind_name(track->kind));
     if (track->stream >= 0 && !*name)
         text_addf(out, " %d", track->stream);
     if (track->tid >= 0)

@@ -173,3 +173,21 @@ def test_what_cupti_does_itself_is_on_a_lane(replay, query):
 def test_kernels_in_the_body_of_a_conditional_node_are_there(replay, query):
     trace = replay("conditional")
     assert counts(query, trace)["kernel"] == 30 and query(trace, "select * from ledger where lost > 0") == []
+
+
+def test_a_threads_own_default_stream_is_told_from_the_legacy_one(replay, hprofiler, query):
+    trace = replay("order_threads", pace=True)
+    names = {row["name"] for row in query(trace, "select name from tracks where kind = 'stream' and device = 0")}
+    assert "stream 16 (thread's default), context 1" in names and not any("(default)" in name for name in names)
+    assert gpu_counts.order_problems(hprofiler, trace) == []
+
+
+@pytest.mark.parametrize("mode, options", [("stalls", []), ("stalls_jit_serialized", ["--gpu-pc-mode", "serialized"])])
+def test_samples_of_program_counters_say_what_kernels_wait_for(replay, query, mode, options):
+    rows = query(replay(mode, "--gpu-pc-sampling", *options), "select k.name as kernel, w.name as why, sum(s.weight) as n from samples s "
+                 "join frames w on w.stack = s.stack and w.depth = 0 join frames k on k.stack = s.stack and k.depth = 1 "
+                 "where s.event = 'gpu-pc' group by 1, 2 order by 3 desc")
+    most = {}
+    for row in rows:
+        most.setdefault(row["kernel"], row["why"].removeprefix("stalled: "))
+    assert most == {"bank_conflicts": "mio_throttle", "strided_loads": "long_scoreboard", "dependent_chain": "wait"}

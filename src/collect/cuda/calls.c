@@ -81,12 +81,6 @@ static bool contains(const char *text, size_t length, const char *word)
     return false;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && memcmp(text + length - end_length, end, end_length) == 0;
-}
-
 static void place_fields(struct call_info *info, const char *parameters)
 {
     unsigned offset = 0;
@@ -121,7 +115,7 @@ static void describe(struct call_info *info, const char *full_name)
         info->word = *rows[i].word ? cuda_word(rows[i].word) : 0;
         place_fields(info, rows[i].parameters);
     }
-    info->per_thread = ends_with(full_name, "_ptsz") || ends_with(full_name, "_ptds");
+    info->per_thread = contains(full_name, strlen(full_name), "_ptsz") || contains(full_name, strlen(full_name), "_ptds");
     info->name = rt_string(name, length);
 }
 

@@ -80,7 +80,7 @@ def test_openmp_hangs_on_its_own_rules(hprofiler, openmp):
     path = path_of(hprofiler, openmp)
     check_sums(path)
     rules = {row["rule"] for row in path["edges"]}
-    assert {"fork", "join", "barrier", "task create", "task dependence", "lock"} <= rules
+    assert {"fork", "join", "barrier", "task create", "task dependence"} <= rules # locks only where threads met
     assert all(row["count"] for row in path["edges"])
 
 

@@ -283,6 +283,50 @@ static void test_losses_lower_the_confidence_of_their_time(void **state)
     (void)state;
 }
 
+/* Rank 1 on a machine of its own, whose clock may be off by `bound` ns (NULL: nobody compared it); messages that come after 50, 500, -50 and -500 ns. */
+static struct made_graph two_nodes(const char *bound, track_id *rank)
+{
+    static const int64_t lags[] = {50, 500, -50, -500};
+    struct trace_builder *builder = builder_of(1, rank);
+    const struct trace_node other = {.name = trace_builder_string(builder, "node1"), .clock_domain = trace_builder_string(builder, "boot:2")};
+    struct trace_process process = {.pid = 2000, .rank = 1, .start_ns = INT64_MIN / 8, .end_ns = INT64_MIN, .parent = PROCESS_NONE, .exit_status = -1};
+    process_id id;
+    assert_int_equal(trace_builder_add_node(builder, &other, &process.node), 0);
+    assert_int_equal(trace_builder_add_process(builder, &process, &id), 0);
+    const struct trace_track track = {.kind = TRACK_KIND_THREAD, .process = id, .tid = 2000, .device = -1, .stream = -1, .start_ns = INT64_MIN, .end_ns = INT64_MIN};
+    assert_int_equal(trace_builder_add_track(builder, &track, &rank[1]), 0);
+    assert_int_equal(trace_builder_set_metadata(builder, "clock.bound_ns.0", "0"), 0);
+    if (bound)
+        assert_int_equal(trace_builder_set_metadata(builder, "clock.bound_ns.1", bound), 0);
+    for (int i = 0; i < 4; i++) {
+        int64_t sent_ns = (i + 1) * 10000;
+        graph_link(builder, LINK_KIND_MESSAGE, send_at(builder, rank[0], sent_ns, sent_ns + 10, "MPI_Send", 8, "standard"),
+                   receive_at(builder, rank[1], sent_ns - 5000, sent_ns + lags[i], "MPI_Recv", 0));
+    }
+    struct made_graph made = {.trace = fixture_finish(builder)};
+    struct error err = ERROR_INIT;
+    if (dependency_graph_create(made.trace, NULL, NULL, &made.graph, &err) < 0)
+        fail_msg("%s", err.text);
+    return made;
+}
+
+static void test_what_clocks_leave_open_lowers_the_confidence(void **state)
+{
+    track_id rank[2];
+    struct made_graph made = two_nodes("100", rank);
+    assert_edge(&made, rank[0], 10000, rank[1], 10050, EDGE_RULE_MESSAGE, CONFIDENCE_HIGH, true);
+    assert_edge(&made, rank[0], 20000, rank[1], 20500, EDGE_RULE_MESSAGE, CONFIDENCE_CERTAIN, true);
+    assert_edge(&made, rank[0], 30000, rank[1], 29950, EDGE_RULE_MESSAGE, CONFIDENCE_HIGH, true);
+    assert_null(edge_between(&made, rank[0], 40000, rank[1], 39500));
+    assert_int_equal(made.graph->counts.backward, 1);
+    assert_int_equal(made.graph->counts.largest_backward_ns, 500);
+    graph_unmade(&made);
+    made = two_nodes(NULL, rank);
+    assert_edge(&made, rank[0], 20000, rank[1], 20500, EDGE_RULE_MESSAGE, CONFIDENCE_HIGH, true);
+    graph_unmade(&made);
+    (void)state;
+}
+
 static void test_messages_are_found_without_links(void **state)
 {
     track_id rank[2];
@@ -325,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_members_that_are_elsewhere_leave_it_unexplained),
         cmocka_unit_test(test_windows_between_groups_and_under_locks),
         cmocka_unit_test(test_losses_lower_the_confidence_of_their_time),
+        cmocka_unit_test(test_what_clocks_leave_open_lowers_the_confidence),
         cmocka_unit_test(test_messages_are_found_without_links),
         cmocka_unit_test(test_rules_can_be_left_out),
     };

@@ -258,6 +258,8 @@ static void epochs(void)
         CALL(Win_post, partner, 0, made);
         come_at(200);
         CALL(Win_wait, made);
+    } else {
+        come_at(290); /* to leave the processors to the others */
     }
     MPI_Win_free(&made);
     MPI_Group_free(&partner);

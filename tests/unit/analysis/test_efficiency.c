@@ -189,6 +189,46 @@ static void test_a_window_cuts_all_times(void **state)
     trace_unref(trace);
 }
 
+/* A kernel from 100 to 200, one of NCCL's from 150 to 300, a copy from 290 to 400, on three streams; the process lives from 0 to 1000. */
+static void test_nccl_is_use_of_a_device_or_communication(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum span_kind kind;
+        int64_t begin_ns, end_ns;
+    } works[] = {{"axpy", SPAN_KIND_KERNEL, 100, 200}, {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", SPAN_KIND_KERNEL, 150, 300}, {"copy", SPAN_KIND_COPY, 290, 400}};
+    struct world world = {.builder = fixture_builder(0)};
+    struct trace_process *process = trace_builder_process(world.builder, (process_id){0});
+    process->start_ns = 0;
+    process->end_ns = 1000;
+    world.lanes[0] = fixture_track(world.builder, TRACK_KIND_THREAD, "main", 42);
+    for (int i = 0; i < 3; i++) {
+        struct trace_track track = {.kind = TRACK_KIND_STREAM, .name = trace_builder_string(world.builder, "stream"), .process = {0}, .tid = -1,
+                                    .device = 0, .stream = i, .start_ns = INT64_MIN, .end_ns = INT64_MIN};
+        assert_int_equal(trace_builder_add_track(world.builder, &track, &world.lanes[1 + i]), 0);
+        struct trace_link link = {.kind = LINK_KIND_LAUNCH, .confidence = CONFIDENCE_CERTAIN};
+        link.from = add(&world, 0, 10 + 10 * i, 15 + 10 * i, "cuda", "call", SPAN_KIND_LAUNCH);
+        link.to = add(&world, 1 + i, works[i].begin_ns, works[i].end_ns, "cuda", works[i].name, works[i].kind);
+        assert_int_equal(trace_builder_add_link(world.builder, &link), 0);
+    }
+    struct trace *trace = fixture_finish(world.builder);
+    struct efficiency *run;
+    struct error err = ERROR_INIT;
+    if (efficiency_create(trace, NULL, NULL, &run, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_true(run->inputs.devices && run->inputs.nccl);
+    assert_near(run->inputs.value[EFFICIENCY_INPUT_R], 1000);
+    assert_near(run->values[EFFICIENCY_DEV_PE].value, 0.2);
+    assert_near(run->values[EFFICIENCY_DEV_COMM].value, 200.0 / 300);
+    assert_near(run->values[EFFICIENCY_DEVN_PE].value, 0.1);
+    assert_near(run->values[EFFICIENCY_DEVN_COMM].value, 100.0 / 300);
+    assert_near(run->values[EFFICIENCY_DEVN_ORCH].value, 0.3);
+    assert_near(run->values[EFFICIENCY_TALP_OFFLOAD].value, 985.0 / 1000);
+    efficiency_destroy(run);
+    trace_unref(trace);
+}
+
 static void test_a_trace_without_runtimes_is_refused(void **state)
 {
     (void)state;
@@ -209,6 +249,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_known_is_said_and_not_guessed),
         cmocka_unit_test(test_times_of_a_small_run),
         cmocka_unit_test(test_a_window_cuts_all_times),
+        cmocka_unit_test(test_nccl_is_use_of_a_device_or_communication),
         cmocka_unit_test(test_a_trace_without_runtimes_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

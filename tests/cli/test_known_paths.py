@@ -284,3 +284,26 @@ def test_path_of_a_million_spans(make, ask):
     assert len(names) > 10
     for name in names:
         assert found[name] == pytest.approx(truth["path_by_name_ns"][name], rel=0.02), name
+
+
+@pytest.mark.parametrize("kind, where", [("bottleneck", "rank 2"), ("pipeline", "rank 2"), ("late_sender", "rank 0"), ("stairs", "rank 3"),
+                                         ("slow_thread", "thread 1002 (rank 0)")])
+def test_what_was_planted_is_what_delayed_the_others(kind, where, make, ask):
+    """Also through the waits that those caused in turn, as along a pipeline."""
+    for seed in SEEDS:
+        trace, truth = make(kind, seed, "--planted", "2", "--no-what-if")
+        run = ask("efficiency", trace)["runs"][0]
+        first = run["delays"][0]
+        assert (first["activity"], first["lane"]) == (truth["planted"][0]["name"], where)
+        assert first["direct_ns"] + first["propagated_ns"] > 0.8 * run["waited_ns"]
+        assert sum(row["direct_ns"] + row["propagated_ns"] for row in run["delays"]) + run["uncharged_ns"] == run["waited_ns"]
+        simulated = sum(row["time_ns"] for row in run["waits"] if row["pattern"] not in NOT_SIMULATED)
+        assert simulated == sum(row["ns"] for row in truth["waits"])
+
+
+@pytest.mark.parametrize("kind", ["messages", "wildcards", "collectives", "mpi", "mpi_openmp", "mpi_device", "pipeline"])
+def test_ideal_network_is_that_of_a_second_simulation(kind, make, ask):
+    for seed in SEEDS:
+        trace, truth = make(kind, seed)
+        said = ask("what-if", trace, "--network", "0,inf")
+        assert said["predicted_ns"] == pytest.approx(truth["ideal_makespan_ns"], rel=0.02), (kind, seed)

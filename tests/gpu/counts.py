@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-MODES = ["plain", "graph", "graphs", "conditional", "driver", "nvrtc", "threads", "events", "order", "nvtx", "names", "spins", "pools",
+MODES = ["plain", "graph", "graphs", "conditional", "driver", "nvrtc", "threads", "events", "order", "nvtx", "names", "spins", "replays", "pools",
          "managed", "fork", "fork_in_flight", "processes", "reset", "aborted", "client_first", "client_second"]
 
 

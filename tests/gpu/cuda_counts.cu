@@ -372,6 +372,24 @@ static void launches(long count)
     printf("kernel %ld\ncopy 0\nfill 0\nlaunch_us %.3f\nwhole_us %.3f\n", count + 1, (issued - begin) / count, (now_us() - begin) / count);
 }
 
+/* A graph of 1,000 nodes, launched again and again. */
+static void replays(long count)
+{
+    float *data;
+    cudaStream_t stream;
+    cudaGraphExec_t executable;
+    CHECK(cudaMalloc(&data, COUNT * sizeof(float)));
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaGraphInstantiateWithFlags(&executable, capture_adds(stream, data, 1000), 0));
+    CHECK(cudaGraphLaunch(executable, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    double begin = now_us();
+    for (long i = 0; i < count; i++)
+        CHECK(cudaGraphLaunch(executable, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    printf("kernel %ld\ncopy 0\nfill 0\nnode_us %.4f\n", (count + 1) * 1000, (now_us() - begin) / count / 1000);
+}
+
 static void spins()
 {
     for (int i = 1; i <= 10; i++)
@@ -544,6 +562,8 @@ int main(int argc, char **argv)
                  {"client_second", client_second}, {"nvrtc", nvrtc}};
     if (strcmp(mode, "launches") == 0)
         launches(argc > 2 ? atol(argv[2]) : 100000);
+    if (strcmp(mode, "replays") == 0)
+        replays(argc > 2 ? atol(argv[2]) : 100);
     for (const auto &each : modes)
         if (strcmp(each.name, mode) == 0)
             each.run();

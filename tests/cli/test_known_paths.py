@@ -295,7 +295,7 @@ def test_what_was_planted_is_what_delayed_the_others(kind, where, make, ask):
         run = ask("efficiency", trace)["runs"][0]
         first = run["delays"][0]
         assert (first["activity"], first["lane"]) == (truth["planted"][0]["name"], where)
-        assert first["direct_ns"] + first["propagated_ns"] > 0.8 * run["waited_ns"]
+        assert first["direct_ns"] + first["propagated_ns"] > 0.7 * run["waited_ns"]
         assert sum(row["direct_ns"] + row["propagated_ns"] for row in run["delays"]) + run["uncharged_ns"] == run["waited_ns"]
         simulated = sum(row["time_ns"] for row in run["waits"] if row["pattern"] not in NOT_SIMULATED)
         assert simulated == sum(row["ns"] for row in truth["waits"])

@@ -46,17 +46,30 @@ static int edge_to(const struct members *group, uint32_t from, uint32_t member)
     return graph_rules_edge(group->mpi->rules, from, mpi_completion(group->mpi, fact), group->rule, group->confidence, class_of(group));
 }
 
-/* A member that gets data from only some waits for those. */
+/* Whose part MPI doesn't say to wait: what it does there is its own. */
+static void explain(const struct members *group, uint32_t member)
+{
+    struct mpi_fact *fact = fact_at(group, member), *blocked = mpi_blocked_in(group->mpi, fact);
+    if (blocked && blocked != fact)
+        blocked->flags |= MPI_HAS_REQUESTS;
+    else if (blocked && !(blocked->flags & MPI_RELEASED))
+        graph_rules_explain(group->mpi->rules, graph_rules_end(group->mpi->rules, group->members[member].span));
+}
+
+/* A member that gets data from only some waits for those; from nobody, for nobody. */
 static int edges_of_some(const struct members *group, uint32_t member)
 {
     const char *nothing_from = trace_text(group->mpi->rules->trace, fact_at(group, member)->no_data_from);
+    bool waits = false;
     int code = 0;
-    for (uint32_t i = 0; i < group->count && code == 0; i++)
-        if (i != member && !mpi_in_ranks(nothing_from, group->members[i].rank))
-            code = edge_to(group, entry_of(group, i), member);
-    struct mpi_fact *blocked = mpi_blocked_in(group->mpi, fact_at(group, member));
-    if (blocked)
-        blocked->flags |= MPI_HAS_REQUESTS;
+    for (uint32_t i = 0; i < group->count && code == 0; i++) {
+        if (i == member || mpi_in_ranks(nothing_from, group->members[i].rank))
+            continue;
+        waits = true;
+        code = edge_to(group, entry_of(group, i), member);
+    }
+    if (!waits)
+        explain(group, member);
     return code;
 }
 
@@ -75,16 +88,6 @@ static int edges_all_to_all(const struct members *group)
     for (uint32_t i = 0; i < group->count && code == 0; i++)
         code = pairs && !string_is(fact_at(group, i)->no_data_from, STRING_NONE) ? edges_of_some(group, i) : edge_to(&joined, join, i);
     return code;
-}
-
-/* Whose part MPI doesn't say to wait: what it does there is its own. */
-static void explain(const struct members *group, uint32_t member)
-{
-    struct mpi_fact *fact = fact_at(group, member), *blocked = mpi_blocked_in(group->mpi, fact);
-    if (blocked && blocked != fact)
-        blocked->flags |= MPI_HAS_REQUESTS;
-    else if (blocked && !(blocked->flags & MPI_RELEASED))
-        graph_rules_explain(group->mpi->rules, graph_rules_end(group->mpi->rules, group->members[member].span));
 }
 
 static uint32_t find_root(const struct members *group)

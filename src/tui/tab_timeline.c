@@ -416,7 +416,10 @@ static void csv_lane(struct app *app, struct timeline_tab *tab, uint32_t lane, s
             text_add_csv(out, label, strlen(label));
             text_addf(out, ",%u,%lld,%lld,", row, (long long)((double)app->begin_ns + column * width), (long long)width);
             text_add_csv(out, name, strlen(name));
-            text_addf(out, ",%s,%u,%.4f\n", span_kind_name((enum span_kind)cell->kind), cell->count, (double)cell->busy);
+            text_addf(out, ",%s,", span_kind_name((enum span_kind)cell->kind));
+            if (picture->exact) /* levels of detail do not tell how many lie in a column */
+                text_addf(out, "%u", cell->count);
+            text_addf(out, ",%.4f\n", (double)cell->busy);
         }
     }
 }

@@ -8,6 +8,7 @@
 #include "trace/lod.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define EXACT_ROWS 8192       /* more spans than this in the window: level of detail */
@@ -209,6 +210,39 @@ static void draw_bars(struct painting *painting, const struct lod_level *level)
     }
 }
 
+/* A bucket's stretch in columns, and the part of it that lies in each: its time is shared out among them. */
+struct stretch {
+    double from, to;      /* in columns */
+    int64_t first, last;  /* those that are in the picture */
+};
+
+static struct stretch stretch_of(const struct painting *painting, const struct lod_level *level, int64_t bucket)
+{
+    double width = column_ns(painting);
+    struct stretch stretch = {.from = ((double)(level->first + bucket) * (double)level->width_ns - (double)painting->begin_ns) / width};
+    stretch.to = stretch.from + (double)level->width_ns / width;
+    stretch.first = stretch.from < 0 ? 0 : (int64_t)stretch.from;
+    stretch.last = stretch.to > painting->columns ? (int64_t)painting->columns - 1 : (int64_t)ceil(stretch.to) - 1;
+    return stretch;
+}
+
+static double part_in(const struct stretch *stretch, int64_t column)
+{
+    double from = stretch->from > (double)column ? stretch->from : (double)column;
+    double to = stretch->to < (double)column + 1 ? stretch->to : (double)column + 1;
+    return to > from ? (to - from) / (stretch->to - stretch->from) : 0;
+}
+
+static void name_cell(struct painting *painting, struct timeline_cell *cell, string_id name)
+{
+    const struct name_facts *facts = timeline_name(painting->timeline, name);
+    cell->name = name;
+    cell->category = facts->category;
+    cell->kind = facts->kind;
+    cell->chosen = facts->chosen;
+    cell->found = timeline_name_found(painting->timeline, name);
+}
+
 /* The row of all others: how much of each column was busy, and with what most. */
 static void draw_density(struct painting *painting, const struct lod_level *level, unsigned row)
 {
@@ -217,24 +251,21 @@ static void draw_density(struct painting *painting, const struct lod_level *leve
     int64_t *best_ns = &painting->best_ns[(size_t)row * painting->columns];
     for (int64_t b = first_bucket(level, painting->begin_ns); b < (int64_t)level->count; b++) {
         const struct lod_bucket *bucket = &level->buckets[b];
-        double middle = ((double)(level->first + b) + 0.5) * (double)level->width_ns - (double)painting->begin_ns;
-        int64_t column = (int64_t)(middle / width);
-        if (middle >= 0 && column >= (int64_t)painting->columns)
+        struct stretch stretch = stretch_of(painting, level, b);
+        if (stretch.first >= (int64_t)painting->columns)
             break;
-        if (middle < 0 || (!bucket->busy_ns && !bucket->count))
+        if (!bucket->busy_ns && !bucket->count)
             continue;
-        struct timeline_cell *cell = &cells[column];
-        cell->busy += (float)((double)bucket->busy_ns / width);
-        cell->count += bucket->count;
-        if (best_ns[column] >= bucket->busy_ns && cell->name.index)
-            continue;
-        const struct name_facts *facts = timeline_name(painting->timeline, bucket->name);
-        best_ns[column] = bucket->busy_ns;
-        cell->name = bucket->name;
-        cell->category = facts->category;
-        cell->kind = facts->kind;
-        cell->chosen = facts->chosen;
-        cell->found = timeline_name_found(painting->timeline, bucket->name);
+        for (int64_t column = stretch.first; column <= stretch.last; column++) {
+            double part = part_in(&stretch, column);
+            int64_t busy_ns = (int64_t)((double)bucket->busy_ns * part);
+            cells[column].busy += (float)((double)bucket->busy_ns * part / width);
+            cells[column].count += (uint32_t)ceil(bucket->count * part);
+            if (busy_ns > best_ns[column] || !cells[column].name.index) {
+                best_ns[column] = busy_ns;
+                name_cell(painting, &cells[column], bucket->name);
+            }
+        }
     }
 }
 
@@ -304,16 +335,11 @@ static int add_samples(struct painting *painting, struct timeline_cell *cells, s
     if (!level)
         level = &lod->levels[0];
     for (int64_t b = first_bucket(level, painting->begin_ns); b < (int64_t)level->count; b++) {
-        double from = (double)(level->first + b) * (double)level->width_ns - (double)painting->begin_ns, to = from + (double)level->width_ns;
-        if (from / width >= painting->columns)
+        struct stretch stretch = stretch_of(painting, level, b);
+        if (stretch.first >= (int64_t)painting->columns)
             break;
-        if (!level->buckets[b].count)
-            continue;
-        /* Wider than a column: its time is spread evenly. */
-        int64_t first = (int64_t)(from / width), last = (int64_t)((to - 1) / width);
-        double share = (double)level->buckets[b].busy_ns / width / (double)(last - first + 1);
-        for (int64_t column = first < 0 ? 0 : first; column <= last && column < (int64_t)painting->columns; column++) {
-            cells[column].busy += (float)share;
+        for (int64_t column = stretch.first; column <= stretch.last && level->buckets[b].count; column++) {
+            cells[column].busy += (float)((double)level->buckets[b].busy_ns * part_in(&stretch, column) / width);
             cells[column].count += level->buckets[b].count;
         }
     }
@@ -333,13 +359,11 @@ static int add_off_cpu(struct painting *painting, struct timeline_cell *cells, s
     if (!level)
         level = &lod->levels[0];
     for (int64_t b = first_bucket(level, painting->begin_ns); b < (int64_t)level->count; b++) {
-        double from = (double)(level->first + b) * (double)level->width_ns - (double)painting->begin_ns, to = from + (double)level->width_ns;
-        int64_t first = (int64_t)(from / width), last = (int64_t)((to - 1) / width);
-        if (from / width >= painting->columns)
+        struct stretch stretch = stretch_of(painting, level, b);
+        if (stretch.first >= (int64_t)painting->columns)
             break;
-        double share = (double)level->buckets[b].busy_ns / width / (double)(last - first + 1);
-        for (int64_t column = first < 0 ? 0 : first; column <= last && column < (int64_t)painting->columns; column++)
-            cells[column].off += (float)share;
+        for (int64_t column = stretch.first; column <= stretch.last; column++)
+            cells[column].off += (float)((double)level->buckets[b].busy_ns * part_in(&stretch, column) / width);
     }
     return 0;
 }

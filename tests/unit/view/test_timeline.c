@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* The timeline without a screen: lanes, cells, single spans, folding, searching, the ruler. */
+#include "trace/trace_fixture.h"
+
+#include <math.h>
+
+#include "base/cleanup.h"
+#include "view/timeline.h"
+
+#define MS INT64_C(1000000)
+
+static struct error err;
+
+static struct timeline *timeline_of(struct trace_builder *builder)
+{
+    struct trace *trace;
+    struct timeline *timeline;
+    assert_int_equal(trace_builder_finish(builder, &trace, &err), 0);
+    trace_builder_destroy(builder);
+    assert_int_equal(timeline_create(trace, &timeline, &err), 0);
+    trace_unref(trace);
+    return timeline;
+}
+
+static struct timeline *small_timeline(void)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    track_id first = fixture_track(builder, TRACK_KIND_THREAD, "main", 42), second = fixture_track(builder, TRACK_KIND_THREAD, "worker", 43);
+    fixture_track(builder, TRACK_KIND_THREAD, "idle", 44);
+    fixture_span(builder, first, 0, 100 * MS, "outer", SPAN_KIND_RANGE);
+    fixture_span(builder, first, 10 * MS, 20 * MS, "inner", SPAN_KIND_WAIT);
+    fixture_span(builder, first, 60 * MS, 60 * MS + 1000, "short", SPAN_KIND_API);
+    fixture_span(builder, second, 50 * MS, 100 * MS, "outer", SPAN_KIND_RANGE);
+    return timeline_of(builder);
+}
+
+static const struct lane_picture *picture_of(struct timeline *timeline, uint32_t lane, int64_t begin_ns, int64_t end_ns, unsigned columns)
+{
+    const struct lane_picture *picture;
+    assert_int_equal(timeline_picture(timeline, lane, begin_ns, end_ns, columns, 4, &picture, &err), 0);
+    return picture;
+}
+
+static const struct timeline_cell *cell(const struct lane_picture *picture, unsigned row, unsigned column)
+{
+    return &picture->cells[row * picture->columns + column];
+}
+
+static void test_lanes_are_a_tree_without_what_nothing_was_recorded_of(void **state)
+{
+    CLEANUP(timeline_destroyp) struct timeline *timeline = small_timeline();
+    (void)state;
+    assert_int_equal(timeline->lane_count, 3);
+    assert_int_equal(timeline->lanes[0].kind, LANE_PROCESS);
+    assert_string_equal(timeline->lanes[0].name, "prog 42");
+    assert_int_equal(timeline->lanes[0].children, 2);
+    assert_string_equal(timeline->lanes[1].name, "main 42");
+    assert_int_equal(timeline->lanes[2].parent, 0);
+    timeline_fold(timeline, 0, false);
+    assert_int_equal(timeline->shown_count, 1);
+    timeline_fold(timeline, 0, true);
+    assert_int_equal(timeline->shown_count, 3);
+}
+
+static void test_cells_tell_what_ran_in_them_by_nesting(void **state)
+{
+    CLEANUP(timeline_destroyp) struct timeline *timeline = small_timeline();
+    (void)state;
+    const struct lane_picture *picture = picture_of(timeline, 1, 0, 100 * MS, 10);
+    assert_true(picture->exact);
+    assert_int_equal(picture->depth, 2);
+    for (unsigned i = 0; i < 10; i++)
+        assert_true(cell(picture, 0, i)->busy > 0.999f);
+    assert_true(cell(picture, 0, 0)->begins && !cell(picture, 0, 1)->begins);
+    assert_true(cell(picture, 1, 1)->busy > 0.999f && cell(picture, 1, 1)->kind == SPAN_KIND_WAIT);
+    assert_int_equal(cell(picture, 1, 2)->count, 0); /* it ended where this column begins */
+    assert_int_equal(cell(picture, 1, 6)->count, 1); /* far narrower than a column, and still there */
+    assert_true(cell(picture, 1, 6)->busy < 0.001f);
+}
+
+static void test_a_span_that_began_before_the_window_is_in_it(void **state)
+{
+    CLEANUP(timeline_destroyp) struct timeline *timeline = small_timeline();
+    (void)state;
+    const struct lane_picture *picture = picture_of(timeline, 1, 90 * MS, 100 * MS, 5);
+    assert_int_equal(picture->depth, 1);
+    assert_true(cell(picture, 0, 0)->busy > 0.999f && !cell(picture, 0, 0)->begins);
+}
+
+static void test_single_spans_are_found_by_place_order_and_name(void **state)
+{
+    CLEANUP(timeline_destroyp) struct timeline *timeline = small_timeline();
+    struct span_facts facts;
+    regex_t pattern;
+    string_id name;
+    (void)state;
+    span_id inner = timeline_span_at(timeline, 1, 15 * MS, 16 * MS, 1), outer = timeline_span_at(timeline, 1, 15 * MS, 16 * MS, 0);
+    assert_int_equal(timeline_span(timeline, inner, &facts, &err), 0);
+    assert_string_equal(trace_text(timeline->trace, facts.span.name), "inner");
+    assert_int_equal(facts.span.parent.index, outer.index);
+    assert_int_equal(timeline_step(timeline, 1, outer, 0, true).index, inner.index);
+    assert_int_equal(timeline_step(timeline, 1, outer, 0, false).index, ID_NONE);
+    assert_true(string_table_find(trace_strings(timeline->trace), "outer", 5, &name));
+    assert_int_equal(timeline_longest(timeline, name, -1, 0, 100 * MS).index, outer.index);
+    assert_int_equal(regcomp(&pattern, "^sh", REG_EXTENDED | REG_NOSUB), 0);
+    timeline_search(timeline, &pattern);
+    span_id found = timeline_find_next(timeline, SPAN_NONE, true);
+    assert_int_equal(timeline_span(timeline, found, &facts, &err), 0);
+    assert_string_equal(trace_text(timeline->trace, facts.span.name), "short");
+    timeline_search(timeline, NULL);
+    regfree(&pattern);
+}
+
+/* 100,000 spans: levels of detail, whose sums must be those of the spans. */
+static void test_many_spans_are_drawn_from_levels_of_detail(void **state)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    track_id track = fixture_track(builder, TRACK_KIND_THREAD, "main", 42);
+    double busy = 0;
+    uint64_t count = 0;
+    (void)state;
+    for (int64_t i = 0; i < 100000; i++)
+        fixture_span(builder, track, i * 1000, i * 1000 + 500, "call", SPAN_KIND_API);
+    fixture_span(builder, track, 100000000, 200000000, "long", SPAN_KIND_RANGE);
+    CLEANUP(timeline_destroyp) struct timeline *timeline = timeline_of(builder);
+    const struct lane_picture *picture = picture_of(timeline, 1, 0, 200000000, 20);
+    assert_false(picture->exact);
+    for (unsigned row = 0; row < picture->depth; row++) {
+        for (unsigned i = 0; i < 20; i++) {
+            busy += row + 1 == picture->depth || i >= 10 ? cell(picture, row, i)->busy : 0;
+            count += row + 1 == picture->depth ? cell(picture, row, i)->count : 0;
+        }
+    }
+    assert_true(busy > 14 && busy < 16); /* half of ten columns, and ten whole ones */
+    assert_true(fabs((double)cell(picture, picture->depth - 1, 3)->busy - 0.5) < 0.02); /* however buckets and columns lie */
+    assert_true(count >= 100000);
+    assert_true(cell(picture, 0, 15)->busy > 0.9f);
+    assert_string_equal(trace_text(timeline->trace, cell(picture, 0, 15)->name), "long");
+    picture = picture_of(timeline, 1, 0, 100000, 10); /* 100 of them: exact again */
+    assert_true(picture->exact);
+    assert_int_equal(cell(picture, 0, 3)->count, 10);
+}
+
+static void test_a_ruler_has_round_steps(void **state)
+{
+    char text[64];
+    (void)state;
+    assert_int_equal(timeline_ruler_step(1000 * MS, 140), 100 * MS);
+    assert_int_equal(timeline_ruler_step(1000, 140), 100);
+    assert_string_equal(timeline_time_label(text, sizeof text, 250 * MS, 50 * MS), "250 ms");
+    assert_string_equal(timeline_time_label(text, sizeof text, 1250 * MS, 50 * MS), "1.25 s");
+    assert_string_equal(timeline_time_label(text, sizeof text, 0, 50 * MS), "0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lanes_are_a_tree_without_what_nothing_was_recorded_of),
+        cmocka_unit_test(test_cells_tell_what_ran_in_them_by_nesting),
+        cmocka_unit_test(test_a_span_that_began_before_the_window_is_in_it),
+        cmocka_unit_test(test_single_spans_are_found_by_place_order_and_name),
+        cmocka_unit_test(test_many_spans_are_drawn_from_levels_of_detail),
+        cmocka_unit_test(test_a_ruler_has_round_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -70,7 +70,8 @@ const struct command command_summary = {
     .usage = "TRACE [options]",
     .description = "Prints the functions with the most self time, with their total where stacks were taken; modules; "
                    "threads with their time on and "
-                   "off the CPU; processes; and what tells how far to trust it: samples seen, kept and lost, the share "
+                   "off the CPU; processes; of devices when they worked and why they were idle, and what worked for the ranges that the "
+                   "program named; and what tells how far to trust it: samples seen, kept and lost, the share "
                    "of stacks that reach their "
                    "thread's root, the rate delivered, and the profiler's own cost.\n\n"
                    "Times of samples are CPU time that the samples stand for. --format json and csv are made for "
@@ -78,6 +79,7 @@ const struct command command_summary = {
                    "nanoseconds, what is not known is null or empty. csv lists the functions.",
     .examples = "hprofiler summary app.hprofiler.json --top 30\n    more functions\n"
                 "hprofiler summary app.hpt --where 'thread=worker*'\n    some threads only\n"
+                "hprofiler summary app.hpt --where 'path=*step*'\n    what was called, and ran on devices, inside ranges named like step\n"
                 "hprofiler summary app.hpt --format json | jq -r '.functions[0].name'\n    the hottest function, for a "
                 "program\n",
     .details = details,

@@ -104,10 +104,6 @@ def found_work(rows, truth):
     return joined(work)
 
 
-def time_of(stretches):
-    return sum(end - begin for _, begin, end, _ in stretches)
-
-
 @pytest.mark.parametrize("kind", PLANTED)
 def test_simulated_programs_have_the_paths_that_were_planted(kind, make):
     for seed, planted, moved in ((1, 1, 1), (2, 2, 0), (3, 0, 2)):
@@ -133,10 +129,8 @@ def test_path_is_the_true_one(kind, make, path_of):
         said, rows = path_of(trace)
         assert said["makespan_ns"] == said["length_ns"] == said["explained_ns"] == truth["makespan_ns"]
         found, true = found_work(rows, truth), work_of(truth["path"])
-        if truth["undecided_on_path"] and found not in (true, work_of(truth["path_as_recorded"])):
-            assert time_of(set(found) & set(true)) > 0.8 * time_of(true), (kind, seed)
-        elif not truth["undecided_on_path"] and not truth["ties_on_path"]:
-            assert found == true, (kind, seed)
+        ways = [true, work_of(truth["path_as_recorded"])] if truth["undecided_on_path"] else [true]
+        assert found in ways or truth["ties_on_path"], (kind, seed)
 
 
 @pytest.mark.parametrize("kind", ["bottleneck", "late_sender", "messages", "collectives", "mpi"])
@@ -145,10 +139,9 @@ def test_path_is_the_true_one_without_annotations(kind, make, path_of, ask):
     for seed in SEEDS:
         trace, truth = make(kind, seed, "--bare")
         _, rows = path_of(trace)
-        begin = truth["pop"]["begin_ns"]  # MPI_Init is left: of several ranks that did nothing before it any may be the last
         code = [(lane_of(label, truth), row["begin_ns"], row["end_ns"], "") for row in rows
-                for name, _, label in [row["name"].partition(" @ ")] if name == "(code)" and row["begin_ns"] >= begin]
-        true = [(hop["lane"], hop["begin_ns"], hop["end_ns"], "") for hop in truth["path"] if hop.get("name") == "" and hop["begin_ns"] >= begin]
+                for name, _, label in [row["name"].partition(" @ ")] if name == "(code)"]
+        true = [(hop["lane"], hop["begin_ns"], hop["end_ns"], "") for hop in truth["path"] if hop.get("name") == "" or hop["rule"] == "start"]
         if not truth["undecided_on_path"] and not truth["ties_on_path"]:
             assert joined(code) == joined(true), (kind, seed)
         for row in [row for row in truth["what_if"] if row["same_decisions"]]:

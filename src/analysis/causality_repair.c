@@ -16,6 +16,7 @@
 
 #define SLOWER 100 /* behind a jump 1 % of the time that passes makes up for it */
 #define SPREAD 10  /* before a jump 10 % of the time is added */
+#define LENGTH_MAX_NS (INT64_C(1) << 60)
 #define NOBODY UINT32_MAX
 
 struct knot {
@@ -229,6 +230,12 @@ static int64_t shift_of(const struct knot *knot)
     return knot->corrected_ns - knot->time_ns;
 }
 
+/* In how long a shift grows or decays; times are of a run, so that 36 years are enough. */
+static int64_t length_of(int64_t shift_ns, int64_t factor)
+{
+    return shift_ns > LENGTH_MAX_NS / factor ? LENGTH_MAX_NS : shift_ns * factor;
+}
+
 /* Only where the shift changes; at both ends it goes back to nothing as slowly as anywhere. */
 static int make_map(const struct knot *knots, size_t count, struct clock_map *ret_map)
 {
@@ -238,12 +245,12 @@ static int make_map(const struct knot *knots, size_t count, struct clock_map *re
         return -ENOMEM;
     int64_t first = shift_of(&knots[0]), last = shift_of(&knots[count - 1]);
     if (first)
-        out[used++] = (struct clock_knot){knots[0].time_ns - first * SPREAD, knots[0].time_ns - first * SPREAD, 0};
+        out[used++] = (struct clock_knot){knots[0].time_ns - length_of(first, SPREAD), knots[0].time_ns - length_of(first, SPREAD), 0};
     for (size_t i = 0; i < count; i++)
         if (i == 0 || i == count - 1 || shift_of(&knots[i]) != shift_of(&knots[i - 1]) || shift_of(&knots[i]) != shift_of(&knots[i + 1]))
             out[used++] = (struct clock_knot){knots[i].time_ns, knots[i].corrected_ns, 0};
     if (last)
-        out[used++] = (struct clock_knot){knots[count - 1].time_ns + last * SLOWER, knots[count - 1].time_ns + last * SLOWER, 0};
+        out[used++] = (struct clock_knot){knots[count - 1].time_ns + length_of(last, SLOWER), knots[count - 1].time_ns + length_of(last, SLOWER), 0};
     int code = clock_map_init(ret_map, out, used);
     free(out);
     return code;

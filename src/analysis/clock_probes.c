@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define ERROR_LIMIT_NS INT64_C(1000000000) /* a round trip of longer than that says nothing */
+#define RAW_LIMIT_NS (INT64_C(1) << 58)    /* 9 years of uptime */
 
 static const char *find(const char *object, const char *field)
 {
@@ -32,6 +33,11 @@ static bool number(const char *object, const char *field, int64_t *ret_value)
     return true;
 }
 
+static bool raw_time(const char *object, const char *field, int64_t *ret_ns)
+{
+    return number(object, field, ret_ns) && *ret_ns >= 0 && *ret_ns < RAW_LIMIT_NS;
+}
+
 static bool domain(const char *object, const char *field, uint64_t *ret_value)
 {
     const char *at = find(object, field);
@@ -50,7 +56,7 @@ bool clock_probe_parse(const char *key, const char *value, struct clock_probe *r
     if (strncmp(key, "clock.probe.", 12) != 0 || !number(value, "peer", &peer) || peer < 0 || peer > INT32_MAX)
         return false;
     ret_probe->peer = (int32_t)peer;
-    return number(value, "own_raw_ns", &ret_probe->own_ns) && number(value, "peer_raw_ns", &ret_probe->peer_ns) &&
+    return raw_time(value, "own_raw_ns", &ret_probe->own_ns) && raw_time(value, "peer_raw_ns", &ret_probe->peer_ns) &&
            number(value, "error_ns", &ret_probe->error_ns) && ret_probe->error_ns >= 0 && ret_probe->error_ns < ERROR_LIMIT_NS &&
            domain(value, "own_domain", &ret_probe->own_domain) && domain(value, "peer_domain", &ret_probe->peer_domain);
 }

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RAW_LIMIT_NS (INT64_C(1) << 60) /* 36 years of uptime */
+#define RAW_LIMIT_NS (INT64_C(1) << 58)   /* 9 years of uptime: sums of times stay far from overflow */
+#define RANGE_LIMIT_NS (INT64_C(1) << 57) /* of a trace */
 
 /* --- the traces --------------------------------------------------------------------------------------------------- */
 
@@ -29,8 +30,31 @@ static bool metadata_number(const struct trace *trace, const char *key, int64_t 
     return true;
 }
 
+static bool is_possible(int64_t time_ns)
+{
+    return time_ns == INT64_MIN || (time_ns > -RANGE_LIMIT_NS && time_ns < RANGE_LIMIT_NS);
+}
+
+/* Rows, and lives of processes and threads: all that is moved with the clock. */
+static bool is_in_range(const struct trace *trace)
+{
+    int64_t begin_ns, end_ns;
+    trace_time_range(trace, &begin_ns, &end_ns);
+    bool good = is_possible(begin_ns) && is_possible(end_ns);
+    uint32_t count;
+    const struct trace_process *processes = trace_processes(trace, &count);
+    for (uint32_t i = 0; i < count; i++)
+        good &= is_possible(processes[i].start_ns) && is_possible(processes[i].end_ns);
+    const struct trace_track *tracks = trace_tracks(trace, &count);
+    for (uint32_t i = 0; i < count; i++)
+        good &= is_possible(tracks[i].start_ns) && is_possible(tracks[i].end_ns);
+    return good;
+}
+
 static int open_source(struct merge_source *source, struct error *err)
 {
+    if (!is_in_range(source->trace))
+        return error_set(err, -EINVAL, "'%s' has times of many years: it can't be of a run", source->name);
     if (trace_metadata(source->trace, "merge.traces"))
         return error_set(err, -EINVAL, "'%s' was merged already: merge the traces that it was made of", source->name);
     if (!trace_metadata(source->trace, "clock_domain") ||

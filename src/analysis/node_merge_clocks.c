@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ASSUMED_LIMIT_NS (INT64_C(1) << 59)
+
 struct probe {
     uint32_t own, peer;
     struct clock_knot knot;
@@ -201,6 +203,8 @@ static int assume(struct node_merging *merging, bool *ret_found)
         const struct merge_source *own = &merging->sources[merging->domain_names[i].source], *other = &merging->sources[reference->source];
         const struct clock_knot knot = {
             own->start_raw_ns, other->start_raw_ns + own->start_realtime_ns - assumption->ahead_ns - other->start_realtime_ns, 0};
+        if (knot.other_ns < -ASSUMED_LIMIT_NS || knot.other_ns > ASSUMED_LIMIT_NS)
+            return -ERANGE;
         merging->domains[i].source = CLOCK_BY_ASSUMPTION;
         merging->domains[i].via = merging->reference;
         merging->domains[i].bound_ns = -1;

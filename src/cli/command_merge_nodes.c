@@ -50,7 +50,7 @@ static int parse_assumption(char *text, struct clock_assumption *ret_assumption,
     char *equals = strrchr(text, '=');
     uint64_t value = 0;
     const char *number = equals ? equals + 1 + (equals[1] == '-') : NULL;
-    if (!equals || equals == text || parse_duration(number, &value) < 0 || value > INT64_MAX / 4)
+    if (!equals || equals == text || parse_duration(number, &value) < 0 || value > INT64_MAX / 16)
         return error_set(err, -EINVAL, "--assume-offset needs NODE=SECONDS, such as node7=0 or 'gpu*=-1.5', not '%s'", text);
     *equals = '\0';
     *ret_assumption = (struct clock_assumption){text, equals[1] == '-' ? -(int64_t)value : (int64_t)value};

@@ -5,6 +5,7 @@ import fractions
 import json
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import time
@@ -312,6 +313,23 @@ def correction(points, time_ns):
     raise AssertionError
 
 
+def test_damaged_numbers_are_survived(ranks, merger):
+    """Digits of a trace in JSON are changed: it is merged or refused, and nothing else happens."""
+    parts, chosen = ranks("ring"), random.Random(7)
+    text = other_clock(merger, parts[1], 0).read_bytes()
+    digits = [place for place, byte in enumerate(text) if 48 <= byte <= 57]
+    damaged = merger.folder / "damaged.json"
+    for number in range(40):
+        wrong = bytearray(text)
+        for place in sorted(chosen.sample(digits, 4), reverse=True):
+            wrong[place:place + 1] = chosen.choice([b"0", b"9", b"-", b"99999", b"9999999999999"])
+        damaged.write_bytes(wrong)
+        options = ["--repair-causality"] if number % 2 else []
+        done = subprocess.run([merger.hprofiler, "merge-nodes", parts[0], damaged, parts[2], "-o", merger.folder / "whole.hpt", *options],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        assert done.returncode in (0, 1) and (done.returncode == 0 or done.stderr.startswith("hprofiler")), done.stderr
+
+
 # --- a cluster ----------------------------------------------------------------------------------------------------------
 
 
@@ -320,10 +338,10 @@ class Cluster:
         self.hprofiler, self.folder, self.library, self.runs = hprofiler, folder, library, 0
 
     def record(self, program, *arguments, probes="1"):
-        """Traces of the four ranks, and the moment from which clocks drift."""
+        """Traces of the four ranks, and the moment from which clocks drift. Before others: round trips are to be short."""
         self.runs += 1
         epoch_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
-        call(CLUSTER, "-n", RANKS, "-o", ",".join(map(str, OFFSETS_S)), "-s", ",".join(map(str, DRIFTS_PPM)), "-l", self.library, "--",
+        call("nice", "-n", "-15", CLUSTER, "-n", RANKS, "-o", ",".join(map(str, OFFSETS_S)), "-s", ",".join(map(str, DRIFTS_PPM)), "-l", self.library, "--",
              "env", f"HPROFILER_MPI_PROBES={probes}", self.hprofiler, "run", "--backend", "mpi", "--no-summary", "-o",
              self.folder / f"run{self.runs}.%r.hpt", "--", program, *arguments, env={**os.environ, "HP_SKEW_EPOCH_NS": str(epoch_ns)})
         return [self.folder / f"run{self.runs}.{rank}.hpt" for rank in range(RANKS)], epoch_ns
@@ -361,22 +379,26 @@ def errors_ns(merger, trace, report, epoch_ns):
 
 def test_clocks_of_four_nodes_by_probes(cluster, merger):
     machine, program = cluster
+    judged = set()
     for _ in range(8):
         parts, epoch_ns = machine.record(program, "ring")
         trace, report, _ = merger.merge(parts)
+        assert [(node["name"], node["ranks"], node["source"]) for node in sorted(report["nodes"], key=lambda node: node["name"])] == [
+            ("n0", "0", "reference"), ("n1", "1", "probes"), ("n2", "2", "probes"), ("n3", "3", "probes")]
+        assert report["messages"] == 40 and report["collectives"] == 10 and report["causality"]["checked"] == 80
+        assert merger.messages(trace) == {("MPI_Send", rank, "MPI_Recv", (rank + 1) % RANKS): 10 for rank in range(RANKS)}
         errors = errors_ns(merger, trace, report, epoch_ns)
-        assert {node for node, _, _ in errors} == {1, 2, 3} and len(errors) == 6
+        assert [node for node, _, _ in sorted(errors)] == [1, 1, 2, 2, 3, 3]
         assert all(abs(error) <= bound for _, error, bound in errors), errors  # however busy the machine is
-        if max(bound for _, _, bound in errors) < QUICK_BOUND_NS:
-            break
-    else:
-        pytest.skip("round trips between the nodes take too long: the machine is too busy")
-    assert all(abs(error) < 20000 for _, error, _ in errors), errors
-    assert [(node["name"], node["ranks"], node["source"]) for node in sorted(report["nodes"], key=lambda node: node["name"])] == [
-        ("n0", "0", "reference"), ("n1", "1", "probes"), ("n2", "2", "probes"), ("n3", "3", "probes")]
-    assert report["messages"] == 40 and report["collectives"] == 10 and report["causality"]["checked"] == 80
-    assert report["causality"]["violations"] == 0 and merger.late(trace) == 0, report
-    assert merger.messages(trace) == {("MPI_Send", rank, "MPI_Recv", (rank + 1) % RANKS): 10 for rank in range(RANKS)}
+        quick = [bound < QUICK_BOUND_NS for _, _, bound in errors]
+        assert all(abs(error) < 20000 for (_, error, _), judge in zip(errors, quick) if judge), errors
+        assert report["causality"]["beyond_bound"] == 0
+        if all(quick):
+            assert report["causality"]["violations"] == 0 and merger.late(trace) == 0, report
+        judged |= {(node, place % 2) for place, ((node, _, _), judge) in enumerate(zip(errors, quick)) if judge}
+        if len(judged) == 6:
+            return
+    pytest.skip("round trips between the nodes take too long: the machine is too busy")
 
 
 def test_clocks_of_four_nodes_by_messages(cluster, merger):

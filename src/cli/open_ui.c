@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#if HP_HAVE_NCURSESW
+#ifdef HP_HAVE_NCURSESW
 #include "tui/keys.h"
 #include "tui/tui.h"
 

@@ -70,19 +70,19 @@ CASES = [
     Case("mpi_imbalance", "cpu,mpi", compiled(MPICC), ranks(2),
          [("heavy", 0.6, "kind=compute,rank=1"), ("heavy", 1.5, "kind=compute,rank=1"), ("light", 0.3, "kind=compute,rank=0")]),
     Case("mpi_chain", "cpu,mpi", compiled(MPICC), ranks(2),
-         [("first_stage", 0.5, "name=first_stage"), ("later_stage", 2, "name=later_stage"), ("aside", 0.1, "name=aside")]),
+         [("first_stage", 0.5, "kind=compute,path=*first_stage*"), ("later_stage", 2, "kind=compute,path=*later_stage*"), ("aside", 0.1, "kind=compute,path=*aside*")]),
     Case("mpi_workers", "cpu,mpi", compiled(MPICC), ranks(2),
-         [("solve", 0.5, "name=solve"), ("prepare", 8, "name=prepare")]),
+         [("solve", 0.5, "kind=compute,path=*solve*"), ("prepare", 8, "kind=compute,path=*prepare*")]),
     Case("openmp_imbalance", "cpu,openmp", compiled(("clang", "clang-14"), "-fopenmp"), alone,
-         [("unequal", 0.5, "name=*unequal()*"), ("serial", 3, "name=serial"), ("equal", 2, "name=*in equal()*")], threads=2),
+         [("unequal", 0.5, "kind=compute,path=*unequal*"), ("serial", 3, "kind=compute,path=*serial*"), ("equal", 2, "kind=compute,path=*in equal()*")], threads=2),
     Case("openmp_tasks", "cpu,openmp", compiled(("clang", "clang-14"), "-fopenmp"), alone,
-         [("link_of_chain", 0.5, "name=link_of_chain"), ("leaf", 0.5, "name=leaf")], threads=2),
+         [("link_of_chain", 0.5, "kind=compute,path=*link_of_chain*"), ("leaf", 0.5, "kind=compute,path=*leaf*")], threads=2),
     Case("hybrid", "cpu,mpi,openmp", compiled(MPICC, "-fopenmp"), ranks(2),
-         [("team_part", 0.5, "name=*team_part()*"), ("master_part", 2, "name=master_part")], threads=1),
+         [("team_part", 0.5, "kind=compute,path=*team_part*"), ("master_part", 2, "kind=compute,path=*master_part*")], threads=1),
     Case("opencl_pipeline", "cpu,opencl", compiled(("gcc",), libraries=("-lOpenCL", "-lm")), alone,
-         [("transform", 0.5, "kind=kernel,name=transform"), ("prepare", 4, "name=prepare"), ("finish_up", 3, "kind=kernel,name=finish_up")]),
+         [("transform", 0.5, "kind=kernel,name=transform"), ("prepare", 4, "kind=compute,path=*prepare*"), ("finish_up", 3, "kind=kernel,name=finish_up")]),
     Case("openmp_contended", "cpu,openmp", compiled(("clang", "clang-14"), "-fopenmp"), alone,
-         [("greedy", 0.5, "name=greedy"), ("modest", 0.5, "name=modest")], threads=4, note="4 threads contend for the processors"),
+         [("greedy", 0.5, "kind=compute,path=*greedy*"), ("modest", 0.5, "kind=compute,path=*modest*")], threads=4, note="4 threads contend for the processors"),
     Case("cuda_streams", "cuda", compiled(("nvcc", "/usr/local/cuda/bin/nvcc"), "-arch=native", libraries=()), alone,
          [("chain", 0.5, "kind=kernel,name=*chain*"), ("chain", 2, "kind=kernel,name=*chain*"), ("beside", 0.5, "kind=kernel,name=*beside*")]),
 ]
@@ -133,12 +133,12 @@ def make_bt(folder):
 CODES = [
     PublicCode("CoMD", "cpu,mpi", "CoMD", make_comd, "bin/CoMD-mpi",
                lambda program: [tool("mpirun.openmpi", "mpirun"), "-np", "2", program, "-x", "20", "-y", "20", "-z", "20", "-N", "40", "-i", "2"],
-               ("src-mpi/timestep.c", "      computeForce(s);", "      computeForce(s); computeForce(s);"), "name=ljForce"),
+               ("src-mpi/timestep.c", "      computeForce(s);", "      computeForce(s); computeForce(s);"), "kind=compute,path=*ljForce*"),
     PublicCode("LULESH", "cpu,openmp", "LULESH", make_lulesh, "lulesh2.0", lambda program: [program, "-s", "30", "-i", "100"],
                ("lulesh.cc", "    CalcKinematicsForElems(domain, deltatime, numElem) ;", "    CalcKinematicsForElems(domain, deltatime, numElem) ;"
-                "    CalcKinematicsForElems(domain, deltatime, numElem) ;"), "name=*CalcKinematicsForElems*", threads=2),
+                "    CalcKinematicsForElems(domain, deltatime, numElem) ;"), "kind=compute,path=*CalcKinematicsForElems*", threads=2),
     PublicCode("NPB-BT", "cpu,openmp", "NPB3.0-omp-C", make_bt, "bin/bt.W", alone,
-               ("BT/bt.c", "    compute_rhs();\n", "    compute_rhs(); compute_rhs();\n"), "name=*compute_rhs*", threads=2),
+               ("BT/bt.c", "    compute_rhs();\n", "    compute_rhs(); compute_rhs();\n"), "kind=compute,path=*compute_rhs*", threads=2),
 ]
 
 

@@ -101,6 +101,9 @@ const regex_t *app_pattern(const struct app *app); /* NULL: no search */
 void *app_tab_state(struct app *app, enum tab_number number); /* creates it; NULL: it can't be */
 void app_open_tab(struct app *app, enum tab_number number);
 
+struct path_hops;
+const struct path_hops *path_tab_hops(const struct app *app); /* of the critical path, once its tab was opened; else NULL */
+
 /* Pieces of the app in files of their own. */
 void app_draw_help(struct app *app);
 void app_input_key(struct app *app, uint32_t key);

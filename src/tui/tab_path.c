@@ -289,6 +289,12 @@ static void csv(struct app *app, void *state, struct text *out)
     grid_add_csv(&tab->list.grid, out);
 }
 
+const struct path_hops *path_tab_hops(const struct app *app)
+{
+    const struct path_tab *tab = app->tabs[TAB_PATH].state;
+    return tab && tab->report ? tab->report->hops : NULL;
+}
+
 const struct tab tab_path = {
     .title = "Critical Path", .short_title = "Path", .place = KEYS_TEXTS, .next = {TAB_TIMELINE, -1}, .create = create, .destroy = destroy, .draw = draw, .act = act,
     .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,

@@ -2,6 +2,7 @@
 /* Drawing the lanes of the Timeline tab. */
 #include "tab_timeline.h"
 
+#include "analysis/path_hops.h"
 #include "base/clock.h"
 #include "view/units.h"
 
@@ -11,6 +12,7 @@
 #define FRAME_NS 10000000 /* then the rest is drawn roughly, and finished in the next frames */
 /* Calm: a counter has no say in what the spans around it mean. */
 #define COLOUR_COUNTER ((enum colour)(COLOUR_HUES + 7 * PALETTE_SHADES + 1))
+#define HOPS_MAX 20000 /* of the critical path on one picture */
 #define SOLID 0.92f /* a column that is busy for so much of its time is filled */
 
 struct lane_drawing {
@@ -287,6 +289,45 @@ static void draw_arrow(struct app *app, struct timeline_tab *tab, const struct s
     canvas_overlay(&app->canvas, to_y, left + to_x, COLOUR_WARN, right ? 0x25b6 : 0x25c0);
 }
 
+/* --- the critical path ----------------------------------------------------------------------------------------------- */
+
+/* Underlined on the first row of each lane it is on; where nothing is drawn there, a line of its own. */
+static void draw_path_hop(struct app *app, struct timeline_tab *tab, const struct path_hop *hop)
+{
+    struct canvas *canvas = &app->canvas;
+    int y = hop->track.index == ID_NONE ? -1 : y_of_lane(tab, timeline_lane_of(tab->timeline, hop->track));
+    int first = column_of(app, tab, hop->begin_ns), last = column_of(app, tab, hop->begin_ns + hop->duration_ns);
+    if (y < 0)
+        return;
+    first = first < 0 ? 0 : first;
+    last = last >= tab->lanes.columns ? tab->lanes.columns - 1 : last;
+    for (int x = first; x <= last; x++) {
+        const struct cell *cell = &canvas->cells[y * canvas->columns + tab->lanes.x + x];
+        if (cell->glyph == ' ' && cell->look.fill == COLOUR_DEFAULT)
+            canvas_glyph(canvas, y, tab->lanes.x + x, look_of(COLOUR_BAD), 0x2581);
+        else
+            canvas_highlight(canvas, (struct area){y, tab->lanes.x + x, 1, 1}, COLOUR_DEFAULT, CELL_UNDERLINE);
+    }
+}
+
+static void draw_path(struct app *app, struct timeline_tab *tab)
+{
+    const struct path_hops *hops = path_tab_hops(app);
+    size_t low = 0, high = hops ? hops->count : 0;
+    if (!hops)
+        return;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (hops->hops[middle].begin_ns < app->begin_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    low -= low > 0; /* the one that reaches into the window */
+    for (size_t i = low; i < hops->count && i < low + HOPS_MAX && hops->hops[i].begin_ns < app->end_ns; i++)
+        draw_path_hop(app, tab, &hops->hops[i]);
+}
+
 /* --- all ------------------------------------------------------------------------------------------------------------- */
 
 /* The first lane to draw, so that the selected one is on the screen as a whole. */
@@ -330,6 +371,7 @@ void timeline_draw_lanes(struct app *app, struct timeline_tab *tab)
         tab->placed[tab->placed_count++] = (struct placed_lane){tab->timeline->shown[i], y, rows};
         y += rows;
     }
+    draw_path(app, tab);
     cut_below(app, tab);
     int arrows = tab->link_count < LINKS_MAX ? tab->link_count : LINKS_MAX;
     for (int i = 0; i < arrows && tab->span.index != ID_NONE; i++)

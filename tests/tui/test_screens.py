@@ -55,6 +55,7 @@ SCENES = {
     "flame-search": ("app.hpt", (120, 40), {}, ["6", "/", ("exp",), "Enter"]),
     "flame-bottom-up": ("app.hpt", (120, 40), MONO, ["6", "u", "Down", "Right"]),
     "path": ("app.hpt", (120, 40), MONO, ["7"]),
+    "timeline-with-path": ("app.hpt", (120, 40), {}, ["7", "3"]),
     "help": ("app.hpt", (80, 24), MONO, ["?"]),
     "help-further": ("app.hpt", (80, 24), MONO, ["?", "Down", "Down", "PageDown"]),
     "help-flame": ("app.hpt", (120, 60), {}, ["6", "?"]),

@@ -6,6 +6,7 @@
 #include "wait_internal.h"
 
 #include "base/array.h"
+#include "device_order.h"
 
 #include <errno.h>
 #include <string.h>
@@ -122,11 +123,39 @@ static const struct work *awaited(const struct works *works, uint32_t call, int6
     return NULL;
 }
 
+/* By call: the work that ended last of what CUDA's rules say that it waited for, by number; UINT32_MAX. */
+static int read_order(const struct works *works, uint32_t **ret_work)
+{
+    const struct span_table *table = works->building->table;
+    CLEANUP(device_order_destroyp) struct device_order *order = NULL;
+    CLEANUP(freep) uint32_t *of_span = malloc(((size_t)table->count + 1) * sizeof *of_span);
+    CLEANUP(freep) uint32_t *of_call = malloc(((size_t)table->count + 1) * sizeof *of_call);
+    if (!of_span || !of_call)
+        return -ENOMEM;
+    memset(of_span, 0xff, ((size_t)table->count + 1) * sizeof *of_span);
+    memset(of_call, 0xff, ((size_t)table->count + 1) * sizeof *of_call);
+    int result = device_order_create(table->trace, &order, works->building->err);
+    for (size_t i = 0; i < works->count; i++)
+        of_span[works->items[i].span] = (uint32_t)i;
+    for (size_t i = 0; result == 0 && i < order->relation_count; i++) {
+        const struct device_relation *relation = &order->relations[i];
+        if (relation->kind != DEVICE_RELATION_SYNC || relation->from.index >= table->count || relation->to.index >= table->count)
+            continue;
+        uint32_t work = of_span[relation->from.index], *last = &of_call[relation->to.index];
+        if (work != UINT32_MAX && (*last == UINT32_MAX || work > *last)) /* sorted by end */
+            *last = work;
+    }
+    if (result == 0)
+        *ret_work = TAKE_PTR(of_call);
+    return result;
+}
+
 static int find_syncs(struct works *works)
 {
     struct wait_building *building = works->building;
     const struct span_table *table = building->table;
-    int result = 0;
+    CLEANUP(freep) uint32_t *known = NULL;
+    int result = read_order(works, &known);
     for (uint32_t span = 0; span < table->count && result == 0; span++) {
         bool blocks;
         int64_t stream;
@@ -135,6 +164,8 @@ static int find_syncs(struct works *works)
             continue;
         result = read_sync(building, span, &blocks, &stream);
         const struct work *work = result == 0 && blocks ? awaited(works, span, stream) : NULL;
+        if (blocks && known[span] != UINT32_MAX && works->items[known[span]].end_ns > table->begin_ns[span])
+            work = &works->items[known[span]];
         if (work)
             result = add_blocked(building, span, work, WAIT_HOST_BLOCKED, stream >= 0 ? CONFIDENCE_CERTAIN : CONFIDENCE_HIGH);
     }

@@ -138,9 +138,11 @@ static void quick_call(struct sim *sim, struct actor *actor, const struct op *op
     actor_go_on(sim, actor);
 }
 
+/* A wait that no command stands behind yet is work of its stream, too. */
 void device_record(struct sim *sim, struct actor *actor, const struct op *op)
 {
-    sim->events[op->b].covered = sim->lanes[op->a].end;
+    const struct lane *lane = &sim->lanes[op->a];
+    sim->events[op->b].covered = lane->gate.ns > lane->end.ns ? lane->gate : lane->end;
     sim->events[op->b].record = ++sim->ranks[actor->process].records;
     quick_call(sim, actor, op, "event record", NAME_EVENT_RECORD);
 }
@@ -169,6 +171,8 @@ void device_sync(struct sim *sim, struct actor *actor, const struct op *op)
             pick_offer(sim, &pick, sim->events[op->b].covered, cost_ns, RULE_DEVICE_SYNC);
     } else {
         offer_end(sim, &pick, &sim->lanes[op->a], cost_ns, RULE_DEVICE_SYNC);
+        if (sim->lanes[op->a].gate.ns != INT64_MIN)
+            pick_offer(sim, &pick, sim->lanes[op->a].gate, cost_ns, RULE_DEVICE_SYNC);
     }
     actor->now = node_add(sim, actor->lane, &pick, name);
     wait_note(sim, PATTERN_DEVICE_SYNC, actor->lane, &pick.cause, pick.cause.ns - entered.ns, actor->now.ns - entered.ns);

@@ -43,20 +43,29 @@ const char *terminal_unfit(void)
     return NULL;
 }
 
+/* Whether terminfo knows a terminal. */
+static bool is_known(const char *name)
+{
+    int problem;
+    if (setupterm(name, STDOUT_FILENO, &problem) != OK)
+        return false;
+    del_curterm(cur_term);
+    return true;
+}
+
 /* TERM's own description, or its twin with 24-bit colours where the terminal says that it has them. */
 static SCREEN *open_screen(void)
 {
     const char *term = getenv("TERM"), *colours = getenv("COLORTERM");
     bool direct = colours && (strcmp(colours, "truecolor") == 0 || strcmp(colours, "24bit") == 0);
     char name[128];
-    int problem;
     snprintf(name, sizeof name, "%.*s-direct", (int)strcspn(term, "-"), term);
-    if (direct && setupterm(name, STDOUT_FILENO, &problem) == OK) {
+    if (direct && is_known(name)) {
         SCREEN *screen = newterm(name, stdout, stdin);
         if (screen)
             return screen;
     }
-    return setupterm(term, STDOUT_FILENO, &problem) == OK ? newterm(term, stdout, stdin) : NULL;
+    return is_known(term) ? newterm(term, stdout, stdin) : NULL;
 }
 
 static enum theme find_theme(void)

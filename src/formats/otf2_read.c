@@ -24,7 +24,7 @@ struct complaints {
     char first[256]; /* what the library said */
 };
 
-static OTF2_ErrorCode on_error(void *state, const char *file, uint64_t line, const char *function, OTF2_ErrorCode code, const char *format,
+static __attribute__((format(printf, 6, 0))) OTF2_ErrorCode on_error(void *state, const char *file, uint64_t line, const char *function, OTF2_ErrorCode code, const char *format,
                                va_list arguments)
 {
     struct complaints *complaints = state;

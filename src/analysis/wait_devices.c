@@ -123,52 +123,78 @@ static const struct work *awaited(const struct works *works, uint32_t call, int6
     return NULL;
 }
 
-/* By call: the work that ended last of what CUDA's rules say that it waited for, by number; UINT32_MAX. */
-static int read_order(const struct works *works, uint32_t **ret_work)
+/* By call: what it waited for, where that was recorded. */
+struct awaited_work {
+    uint32_t work; /* what ended last of it; SYNC_IDLE: nothing, SYNC_UNKNOWN: nobody knows */
+    uint8_t confidence;
+};
+#define SYNC_UNKNOWN UINT32_MAX
+#define SYNC_IDLE (UINT32_MAX - 1)
+
+static void note_awaited(const struct works *works, const uint32_t *of_span, struct awaited_work *of_call, span_id from, span_id to,
+                         uint8_t confidence)
 {
     const struct span_table *table = works->building->table;
+    if (from.index >= table->count || to.index >= table->count || of_span[from.index] == SYNC_UNKNOWN)
+        return;
+    struct awaited_work *last = &of_call[to.index];
+    if (last->work >= SYNC_IDLE || of_span[from.index] > last->work) /* sorted by end */
+        *last = (struct awaited_work){of_span[from.index], confidence};
+}
+
+/* By OpenCL's links, by CUDA's rules: as the dependency graph has it. */
+static int read_order(const struct works *works, struct awaited_work **ret_of_call)
+{
+    const struct wait_building *building = works->building;
+    uint32_t count = building->table->count;
     CLEANUP(device_order_destroyp) struct device_order *order = NULL;
-    CLEANUP(freep) uint32_t *of_span = malloc(((size_t)table->count + 1) * sizeof *of_span);
-    CLEANUP(freep) uint32_t *of_call = malloc(((size_t)table->count + 1) * sizeof *of_call);
+    CLEANUP(freep) uint32_t *of_span = malloc(((size_t)count + 1) * sizeof *of_span);
+    CLEANUP(freep) struct awaited_work *of_call = malloc(((size_t)count + 1) * sizeof *of_call);
     if (!of_span || !of_call)
         return -ENOMEM;
-    memset(of_span, 0xff, ((size_t)table->count + 1) * sizeof *of_span);
-    memset(of_call, 0xff, ((size_t)table->count + 1) * sizeof *of_call);
-    int result = device_order_create(table->trace, &order, works->building->err);
+    memset(of_span, 0xff, ((size_t)count + 1) * sizeof *of_span);
+    memset(of_call, 0xff, ((size_t)count + 1) * sizeof *of_call);
+    int result = device_order_create(building->trace, &order, building->err);
+    if (result < 0)
+        return result;
     for (size_t i = 0; i < works->count; i++)
         of_span[works->items[i].span] = (uint32_t)i;
-    for (size_t i = 0; result == 0 && i < order->relation_count; i++) {
-        const struct device_relation *relation = &order->relations[i];
-        if (relation->kind != DEVICE_RELATION_SYNC || relation->from.index >= table->count || relation->to.index >= table->count)
-            continue;
-        uint32_t work = of_span[relation->from.index], *last = &of_call[relation->to.index];
-        if (work != UINT32_MAX && (*last == UINT32_MAX || work > *last)) /* sorted by end */
-            *last = work;
-    }
-    if (result == 0)
-        *ret_work = TAKE_PTR(of_call);
-    return result;
+    for (size_t i = 0; i < order->idle_call_count; i++)
+        of_call[order->idle_calls[i].index].work = SYNC_IDLE;
+    for (size_t i = 0; i < order->relation_count; i++)
+        if (order->relations[i].kind == DEVICE_RELATION_SYNC)
+            note_awaited(works, of_span, of_call, order->relations[i].from, order->relations[i].to, order->relations[i].confidence);
+    for (size_t i = 0; i < building->link_count; i++)
+        if (building->links[i].kind == LINK_KIND_SYNC)
+            note_awaited(works, of_span, of_call, building->links[i].from, building->links[i].to, (uint8_t)building->links[i].confidence);
+    *ret_of_call = TAKE_PTR(of_call);
+    return 0;
+}
+
+static int sync_waits(const struct works *works, uint32_t span, const struct awaited_work *known)
+{
+    struct wait_building *building = works->building;
+    bool blocks;
+    int64_t stream;
+    int result = read_sync(building, span, &blocks, &stream);
+    if (result < 0 || !blocks || known->work == SYNC_IDLE)
+        return result;
+    bool told = known->work != SYNC_UNKNOWN;
+    const struct work *work = told ? &works->items[known->work] : awaited(works, span, stream);
+    enum confidence guess = stream >= 0 ? CONFIDENCE_CERTAIN : CONFIDENCE_HIGH;
+    return work ? add_blocked(building, span, work, WAIT_HOST_BLOCKED, told ? (enum confidence)known->confidence : guess) : 0;
 }
 
 static int find_syncs(struct works *works)
 {
-    struct wait_building *building = works->building;
+    const struct wait_building *building = works->building;
     const struct span_table *table = building->table;
-    CLEANUP(freep) uint32_t *known = NULL;
+    CLEANUP(freep) struct awaited_work *known = NULL;
     int result = read_order(works, &known);
-    for (uint32_t span = 0; span < table->count && result == 0; span++) {
-        bool blocks;
-        int64_t stream;
-        if (table->kind[span] != SPAN_KIND_SYNC || table->tracks[table->track[span]].kind != TRACK_KIND_THREAD ||
-            backend_of(&building->backends, table->category[span]) != BACKEND_DEVICE)
-            continue;
-        result = read_sync(building, span, &blocks, &stream);
-        const struct work *work = result == 0 && blocks ? awaited(works, span, stream) : NULL;
-        if (blocks && known[span] != UINT32_MAX && works->items[known[span]].end_ns > table->begin_ns[span])
-            work = &works->items[known[span]];
-        if (work)
-            result = add_blocked(building, span, work, WAIT_HOST_BLOCKED, stream >= 0 ? CONFIDENCE_CERTAIN : CONFIDENCE_HIGH);
-    }
+    for (uint32_t span = 0; span < table->count && result == 0; span++)
+        if (table->kind[span] == SPAN_KIND_SYNC && table->tracks[table->track[span]].kind == TRACK_KIND_THREAD &&
+            backend_of(&building->backends, table->category[span]) == BACKEND_DEVICE)
+            result = sync_waits(works, span, &known[span]);
     return result;
 }
 

@@ -242,7 +242,7 @@ static int refuse(const struct node_merging *merging, struct error *err)
     int code = error_set(err, -EINVAL,
                          "nothing says how the clock of %s stands to the others: processes did not compare them at MPI_Init "
                          "(HPROFILER_MPI_PROBES=1 makes them), and no messages or collectives go both ways. If real-time clocks can be "
-                         "trusted: --assume-offset %s=0",
+                         "trusted: hprofiler merge-nodes --assume-offset %s=0",
                          nodes.data ? nodes.data : "a node", first ? first : "NODE");
     text_finish(&nodes);
     return code;

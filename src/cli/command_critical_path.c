@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `critical-path`: what the run's time hung on, over all backends. */
 #include "commands.h"
+#include "open_together.h"
 #include "print_path.h"
 
 #include "base/cleanup.h"
@@ -74,11 +75,10 @@ static int check(const void *values, const struct invocation *invocation, struct
 {
     const struct path_values *path_values = values;
     CLEANUP(trace_filter_destroyp) struct trace_filter *filter = NULL;
-    if (invocation->operand_count > 1)
-        return error_set(err, -EINVAL,
-                         "a path lies in one trace: put those of several nodes together first (hprofiler merge-nodes)");
     int result = trace_filter_compile(path_values->where, &filter, err);
-    return result < 0 ? result : check_output(path_values->output, invocation->operands[0], err);
+    for (int i = 0; i < invocation->operand_count && result == 0; i++)
+        result = check_output(path_values->output, invocation->operands[i], err);
+    return result;
 }
 
 static int write_track(const struct path_values *values, const struct trace *trace, const struct path_report *report,
@@ -176,6 +176,19 @@ static int show(const struct path_values *values, const struct trace *trace, con
     return print(values, report, &blame, invocation, err);
 }
 
+/* Several traces are those of one run's ranks or nodes: a path goes through all of them. */
+static int open_run(const struct invocation *invocation, struct trace **ret_trace, struct error *err)
+{
+    if (invocation->operand_count == 1)
+        return trace_open(invocation->operands[0], invocation->progress, invocation->log, ret_trace, err);
+    static const struct node_merge_options as_measured = {0};
+    CLEANUP(node_merge_report_finish) struct node_merge_report report = {0};
+    int result = open_together(invocation, &as_measured, ret_trace, &report, err);
+    if (result == 0)
+        warn_of_merge(&report, invocation->log);
+    return result;
+}
+
 static int run(const void *values, const struct invocation *invocation, struct error *err)
 {
     const struct path_values *path_values = values;
@@ -183,7 +196,7 @@ static int run(const void *values, const struct invocation *invocation, struct e
     CLEANUP(trace_unrefp) struct trace *trace = NULL;
     int result = path_values->where ? trace_filter_compile(path_values->where, &filter, err) : 0;
     if (result == 0)
-        result = trace_open(invocation->operands[0], invocation->progress, invocation->log, &trace, err);
+        result = open_run(invocation, &trace, err);
     return result < 0 ? result : show(path_values, trace, filter, invocation, err);
 }
 
@@ -204,7 +217,7 @@ static const char *const operands[] = {"TRACE", NULL};
 const struct command command_critical_path = {
     .name = "critical-path",
     .summary = "show what the run's time hung on",
-    .usage = "TRACE [options]",
+    .usage = "TRACE... [options]",
     .description =
         "Finds the longest chain of things that had to follow each other, through all threads, devices and processes "
         "of the "
@@ -213,10 +226,13 @@ const struct command command_critical_path = {
         "beyond the average of all, and who waited for whom.\n\n"
         "Every hop between lanes says what proves it: certain (a recorded identity), high (a rule of the programming "
         "model), medium (only "
-        "the times). What nothing explains is shown as unexplained.",
+        "the times). What nothing explains is shown as unexplained.\n\n"
+        "Several traces are those that ranks or nodes of one run left, and are put together in memory as `hprofiler "
+        "merge-nodes` does it, which has options for clocks that nothing compares.",
     .examples =
         "hprofiler critical-path app.hprofiler.json\n    where to begin\n"
         "hprofiler critical-path app.hpt --by function --where rank=0\n    the code of rank 0 on it, by function\n"
+        "hprofiler critical-path app.*.hpt\n    of a run of which each rank left a trace\n"
         "hprofiler critical-path app.hpt -o path.hprofiler.json\n    for Perfetto: the path as a track of its own\n",
     .details = details,
     .options = options,

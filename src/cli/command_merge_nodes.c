@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "formats/format.h"
+#include "open_together.h"
 #include "print_merge.h"
 
 #include <errno.h>
@@ -107,66 +108,26 @@ static int check(const void *values, const struct invocation *invocation, struct
 
 /* --- the work ----------------------------------------------------------------------------------------------------- */
 
-struct inputs {
-    struct trace **traces;
-    int count;
-};
-
-static void inputs_finish(struct inputs *inputs)
-{
-    for (int i = 0; i < inputs->count; i++)
-        trace_unref(inputs->traces[i]);
-    free(inputs->traces);
-}
-
-static int open_inputs(const struct invocation *invocation, struct inputs *inputs, struct error *err)
-{
-    int code = 0;
-    inputs->traces = calloc((size_t)invocation->operand_count + 1, sizeof(*inputs->traces));
-    if (!inputs->traces)
-        return error_set(err, -ENOMEM, "out of memory");
-    for (int i = 0; i < invocation->operand_count && code == 0; i++) {
-        code = trace_open(invocation->operands[i], invocation->progress, invocation->log, &inputs->traces[i], err);
-        inputs->count += code == 0;
-    }
-    return code;
-}
-
-static void warn(const struct node_merge_report *report, const struct log *log)
-{
-    const char *line = report->notes.data;
-    while (line && *line) {
-        size_t length = strcspn(line, "\n");
-        log_warning(log, "%.*s", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
-}
-
 static int merge(const void *values, const struct invocation *invocation, struct error *err)
 {
     const struct merge_values *merge_values = values;
     CLEANUP(assumptions_finish) struct assumptions assumptions = {.count = 0};
-    CLEANUP(inputs_finish) struct inputs inputs = {0};
     CLEANUP(trace_unrefp) struct trace *whole = NULL;
     CLEANUP(node_merge_report_finish) struct node_merge_report report = {0};
     int code = parse_assumptions(merge_values, &assumptions, err);
-    if (code == 0)
-        code = open_inputs(invocation, &inputs, err);
-    if (code)
-        return code;
     const struct node_merge_options how = {assumptions.items, assumptions.count, merge_values->repair};
-    code = node_merge((const struct trace *const *)(const void *)inputs.traces, (const char *const *)(const void *)invocation->operands,
-                      (uint32_t)inputs.count, &how, invocation->progress, &whole, &report, err);
+    if (code == 0)
+        code = open_together(invocation, &how, &whole, &report, err);
     if (code)
         return code;
     code = trace_format_for_path(merge_values->output)->write(whole, invocation->progress, merge_values->output, err);
     output_progress_clear();
     if (code)
         return code;
-    warn(&report, invocation->log);
+    warn_of_merge(&report, invocation->log);
     code = print_merge(&report, invocation, err);
     if (code == 0)
-        log_info(invocation->log, "%d traces merged into %s", inputs.count, merge_values->output);
+        log_info(invocation->log, "%d traces merged into %s", invocation->operand_count, merge_values->output);
     return code;
 }
 

@@ -138,7 +138,9 @@ def test_the_path_is_a_track_in_a_trace(hprofiler, openmp, tmp_path, ending):
 
 
 def test_what_cannot_be_is_refused(hprofiler, openmp, tmp_path):
-    assert "merge-nodes" in call(hprofiler, openmp, openmp, status=2).stderr
+    other = tmp_path / "other.hpt"
+    shutil.copy(openmp, other)
+    assert "lost" in call(hprofiler, openmp, other, "-o", other, status=2).stderr
     assert "key=glob" in call(hprofiler, openmp, "--where", "nonsense", status=2).stderr
     assert "ending" in call(hprofiler, openmp, "-o", tmp_path / "x.unknown", status=2).stderr
     assert "lost" in call(hprofiler, openmp, "-o", openmp, status=2).stderr

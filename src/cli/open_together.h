@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The traces that a command was given, one a rank or a node, opened as one trace on one clock. */
+#ifndef HP_CLI_OPEN_TOGETHER_H
+#define HP_CLI_OPEN_TOGETHER_H
+
+#include "analysis/node_merge.h"
+#include "command.h"
+
+struct trace;
+
+/* All operands of the invocation, merged as `how` says. */
+int open_together(const struct invocation *invocation, const struct node_merge_options *how, struct trace **ret_trace,
+                  struct node_merge_report *ret_report, struct error *err);
+/* What the report notes, as warnings, one a line. */
+void warn_of_merge(const struct node_merge_report *report, const struct log *log);
+
+#endif

@@ -15,6 +15,7 @@ struct candidate { /* by process of the trace */
     bool uses[BACKEND_NCCL + 1];
     uint32_t main;     /* track; ID_NONE = none yet */
     int64_t begin_ns, end_ns;
+    int64_t born_ns, gone_ns;
     bool init, finalize;
 };
 
@@ -24,6 +25,7 @@ struct finding {
     uint32_t process_count;
     struct candidate *candidates;
     bool *worker; /* by track: takes part in regions of other threads */
+    int64_t born_ns, gone_ns; /* from the first to the last moment of those that count */
 };
 
 static uint32_t process_of(const struct finding *finding, uint32_t track)
@@ -43,6 +45,8 @@ static void start_candidates(struct finding *finding)
             finding->candidates[i].begin_ns = begin_ns;
         if (process->end_ns != INT64_MIN)
             finding->candidates[i].end_ns = process->end_ns;
+        finding->candidates[i].born_ns = finding->candidates[i].begin_ns;
+        finding->candidates[i].gone_ns = finding->candidates[i].end_ns;
     }
 }
 
@@ -169,6 +173,10 @@ static int add_process(struct finding *finding, uint32_t index, size_t *capacity
         out->begin_ns = candidate->begin_ns;
     if (candidate->end_ns > out->end_ns)
         out->end_ns = candidate->end_ns;
+    if (candidate->born_ns < finding->born_ns)
+        finding->born_ns = candidate->born_ns;
+    if (candidate->gone_ns > finding->gone_ns)
+        finding->gone_ns = candidate->gone_ns;
     return add_threads(finding, process, capacity);
 }
 
@@ -186,14 +194,14 @@ static int choose(struct finding *finding)
     reading->bounds = calloc(finding->process_count + (size_t)1, sizeof *reading->bounds);
     if (!out->processes || !reading->bounds)
         return -ENOMEM;
-    out->begin_ns = INT64_MAX;
-    out->end_ns = INT64_MIN;
+    out->begin_ns = finding->born_ns = INT64_MAX;
+    out->end_ns = finding->gone_ns = INT64_MIN;
     for (uint32_t i = 0; i < finding->process_count && result == 0; i++)
         if (counts(&finding->candidates[i], backend))
             result = add_process(finding, i, &capacity);
-    if (reading->part) {
-        out->begin_ns = begin_ns;
-        out->end_ns = end_ns;
+    if (reading->part) { /* where nobody lives, nothing is useful */
+        out->begin_ns = begin_ns > finding->born_ns ? begin_ns : finding->born_ns;
+        out->end_ns = end_ns < finding->gone_ns ? end_ns : finding->gone_ns;
     }
     if (result == 0 && out->end_ns <= out->begin_ns)
         return error_set(reading->err, -EINVAL, "nothing lies between MPI_Init and MPI_Finalize, or in the window");

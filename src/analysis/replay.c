@@ -2,6 +2,8 @@
 /* The run recomputed: one pass over the points in the order of their dependences. */
 #include "replay.h"
 
+#include "trace/schema.h"
+
 void replay(const struct dependency_graph *graph, const int64_t *interval_weight_ns, const int64_t *edge_weight_ns,
             int64_t *ret_time_ns)
 {
@@ -16,6 +18,8 @@ void replay(const struct dependency_graph *graph, const int64_t *interval_weight
             if (time_ns > latest_ns)
                 latest_ns = time_ns;
         }
+        if (latest_ns > MODEL_TIME_LIMIT_NS) /* no sum overflows, and who asks can tell */
+            latest_ns = MODEL_TIME_LIMIT_NS;
         ret_time_ns[point] = previous == POINT_NONE && first == end ? graph->time_ns[point] : latest_ns;
     }
 }

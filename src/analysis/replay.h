@@ -10,7 +10,8 @@
 
 /*
  * ret_time_ns gets point_count times, in ns as the graph's. NULL for a weight column: the graph's own. A point without any
- * predecessor keeps its measured time. One pass, O(points + edges), no failure.
+ * predecessor keeps its measured time. One pass, O(points + edges), no failure: weights up to MODEL_TIME_LIMIT_NS don't overflow, and
+ * no point comes later than that.
  */
 void replay(const struct dependency_graph *graph, const int64_t *interval_weight_ns, const int64_t *edge_weight_ns, int64_t *ret_time_ns);
 /* Latest point minus earliest of such times. */

@@ -38,6 +38,13 @@ enum wait_charge wait_pattern_charge(enum wait_pattern pattern)
     return patterns[pattern].charge;
 }
 
+/* A sum over lanes can be longer than any time. */
+static void add_saturated(int64_t *sum_ns, int64_t time_ns)
+{
+    if (__builtin_add_overflow(*sum_ns, time_ns, sum_ns))
+        *sum_ns = INT64_MAX;
+}
+
 int wait_add(struct wait_building *building, const struct wait_state *state)
 {
     if (state->time_ns <= 0)
@@ -48,9 +55,9 @@ int wait_add(struct wait_building *building, const struct wait_state *state)
         return -ENOMEM;
     out->states = states;
     states[out->count++] = *state;
-    out->waited_ns += state->time_ns;
+    add_saturated(&out->waited_ns, state->time_ns);
     out->sums[state->pattern].count++;
-    out->sums[state->pattern].time_ns += state->time_ns;
+    add_saturated(&out->sums[state->pattern].time_ns, state->time_ns);
     return 0;
 }
 

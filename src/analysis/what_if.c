@@ -103,6 +103,8 @@ static int find_path(struct what_if *result, const struct dependency_graph *grap
     const int64_t *time_ns = result->graph.time_ns;
     result->predicted_ns = replay_makespan(graph, time_ns);
     for (uint32_t p = 0; p < graph->point_count; p++) {
+        if (time_ns[p] >= MODEL_TIME_LIMIT_NS)
+            return error_set(err, -ERANGE, "with these changes the run would take longer than 73 years");
         result->graph.begin_ns = p == 0 || time_ns[p] < result->graph.begin_ns ? time_ns[p] : result->graph.begin_ns;
         result->graph.end_ns = p == 0 || time_ns[p] > result->graph.end_ns ? time_ns[p] : result->graph.end_ns;
     }

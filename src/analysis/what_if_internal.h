@@ -5,6 +5,8 @@
 
 #include "what_if.h"
 
+#include "trace/schema.h"
+
 struct changing {
     const struct dependency_graph *graph;
     const struct activities *activities;

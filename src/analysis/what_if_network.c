@@ -117,7 +117,7 @@ static int64_t transfer_ns(const struct what_if_options *options, uint64_t bytes
     double transfer = bytes == BYTES_UNKNOWN || isinf(options->bytes_per_second)
                           ? 0
                           : (double)bytes / options->bytes_per_second * 1e9;
-    return options->latency_ns + (transfer < (double)(INT64_MAX / 4) ? llround(transfer) : INT64_MAX / 4);
+    return options->latency_ns + (transfer < (double)MODEL_TIME_LIMIT_NS ? llround(transfer) : MODEL_TIME_LIMIT_NS);
 }
 
 static void change_point(struct changing *changing, const struct sizes *sizes, uint32_t point)

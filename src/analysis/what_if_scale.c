@@ -17,7 +17,7 @@ static const uint8_t binds[] = {
 static int64_t scaled(int64_t weight_ns, double share, double factor)
 {
     double result = (double)weight_ns * (1 - share + share * factor);
-    return result < (double)(INT64_MAX / 4) ? llround(result) : INT64_MAX / 4;
+    return result < (double)MODEL_TIME_LIMIT_NS ? llround(result) : MODEL_TIME_LIMIT_NS;
 }
 
 /* What is scaled by what: shares of stretches of code are NULL where all or none of a lane's code is meant. */

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Absurd traces and absurd questions to critical-path, what-if and efficiency: an answer that can be true, or one clear error."""
+import json
+import subprocess
+
+import pytest
+
+TIMEOUT_S = 60
+LONG_NS = 1 << 60
+HEAD = '{"displayTimeUnit":"ns","otherData":{"generator":"hprofiler","format":1,"version":"0.1.0"},\n"traceEvents":[\n'
+TAIL = '],\n"stackFrames":{},\n"samples":[],\n"metadata":{},\n"hprofiler":'
+
+
+def microseconds(time_ns):
+    return f"{time_ns // 1000}.{time_ns % 1000:03d}"
+
+
+def write_ranks(path, ranks):
+    """A trace in our JSON: for each rank its calls (name, begin, end), as spans of mpi. The n-th calls of all are one collective."""
+    events, members = [], []
+    for rank, calls in enumerate(ranks):
+        for number, (name, begin_ns, end_ns) in enumerate(calls):
+            members.append([number, len(events), rank])
+            events.append(f'{{"ph":"X","name":"{name}","cat":"mpi","kind":"collective","pid":{rank + 1},"tid":{len(ranks) + 2 + rank},'
+                          f'"ts":{microseconds(begin_ns)},"dur":{microseconds(end_ns - begin_ns)},'
+                          f'"payload":"collective","args":{{"comm":7,"sequence":{number + 1}}}}}')
+    names = [name for name, *_ in ranks[0]]
+    world = {"kind": "communicator", "name": "MPI_COMM_WORLD", "size": len(ranks), "ranks": f"0-{len(ranks) - 1}"}
+    text = HEAD + ",\n".join(events) + TAIL
+    section = {
+        "format": 1, "time_shift_ns": 0, "spans": len(events), "instants": 0, "counters": 0, "links": 0, "samples": 0,
+        "metadata": [["command", "made"], ["mpi.world_size", str(len(ranks))], ["mpi.comm.7", json.dumps(world)]],
+        "nodes": [{"name": "node", "clock_domain": "made:1"}],
+        "processes": [{"node": 0, "pid": 100 + r, "rank": r, "start_ns": 0} for r in range(len(ranks))],
+        "tracks": [{"kind": "thread", "name": f"rank {r}", "process": r, "tid": 100 + r, "tids": [len(ranks) + 2 + r]}
+                   for r in range(len(ranks))],
+        "modules": [], "frames": [], "stacks": [],
+        "groups": [{"kind": "collective", "name": name, "sequence": n + 1} for n, name in enumerate(names)],
+        "ledger": [], "members": members, "offset": len(text)}
+    path.write_text(text + json.dumps(section, separators=(",", ":")) + "}\n")
+    return path
+
+
+def ask(hprofiler, command, path, *options):
+    done = subprocess.run([hprofiler, command, str(path), *options], capture_output=True, timeout=TIMEOUT_S, text=True)
+    assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr, done.stderr[:2000]
+    return done
+
+
+def answer(hprofiler, command, path, *options):
+    done = ask(hprofiler, command, path, *options, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def refusal(hprofiler, command, path, *options):
+    done = ask(hprofiler, command, path, *options)
+    assert done.returncode == 1 and done.stdout == "" and len(done.stderr.splitlines()) == 1, (done.returncode, done.stderr)
+    return done.stderr
+
+
+@pytest.fixture
+def two_ranks(tmp_path):
+    return write_ranks(tmp_path / "two.json", [[("MPI_Barrier", 1000, 5000), ("MPI_Barrier", 7000, 9000)],
+                                               [("MPI_Barrier", 4000, 5000), ("MPI_Barrier", 8000, 9000)]])
+
+
+@pytest.mark.parametrize("change", [("--scale", ":1e300"), ("--scale", ":1e18"), ("--scale", "kind=compute:1e300", "--balance", "ranks"),
+                                    ("--scale", ":1e300", "--network", "1us,1"), ("--scale", ":1e200", "--scale", ":1e200")])
+def test_a_run_of_ages_is_no_prediction(hprofiler, two_ranks, change):
+    assert "longer than 73 years" in refusal(hprofiler, "what-if", two_ranks, *change)
+
+
+def test_a_run_of_years_is_one(hprofiler, two_ranks):
+    report = answer(hprofiler, "what-if", two_ranks, "--scale", "kind=compute:1e12")
+    assert report["replayed_ns"] == report["measured_ns"]
+    assert 6e15 < report["predicted_ns"] < 7e15 # 4 + 3 us of code, less what the path has not
+
+
+def test_a_window_ends_with_the_processes(hprofiler, two_ranks):
+    whole = answer(hprofiler, "efficiency", two_ranks, "--window", ":")["runs"][0]
+    wide = answer(hprofiler, "efficiency", two_ranks, "--window", "0:1h")["runs"][0]
+    assert wide["end_ns"] == whole["end_ns"] == 9000
+    assert wide["threads"] == whole["threads"]
+    assert "in the window" in refusal(hprofiler, "efficiency", two_ranks, "--window", "1h:2h")
+
+
+def test_waits_of_ages_add_up(hprofiler, tmp_path):
+    """Each wait is a time, all together are longer than any."""
+    ranks = [[("MPI_Barrier", 1000, LONG_NS + 2000)] for _ in range(9)] + [[("MPI_Barrier", LONG_NS + 1000, LONG_NS + 2000)]]
+    run = answer(hprofiler, "efficiency", write_ranks(tmp_path / "long.json", ranks))["runs"][0]
+    assert run["waited_ns"] == (1 << 63) - 1
+    assert all(row["time_ns"] > 0 for row in run["patterns"])

@@ -3,18 +3,17 @@
 #ifndef PREDICTIONS_WORK_H
 #define PREDICTIONS_WORK_H
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static volatile double work_result;
+static volatile unsigned long work_result;
 
-/* A chain of square roots: its time is the processor's, not the memory's. */
+/* Chains of multiplications, each of which waits for the one before: who computes on the other half of a core hardly disturbs it. */
 static inline void work(long units)
 {
-    double x = 1;
-    for (long i = 0; i < units; i++)
-        x = sqrt(x + (double)i);
+    unsigned long x = 1;
+    for (long i = 0; i < 6 * units; i++)
+        x = x * 6364136223846793005u + 1;
     work_result = x;
 }
 

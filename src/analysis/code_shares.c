@@ -134,8 +134,24 @@ static struct stretch *stretch_at(const struct sharing *sharing, uint32_t point)
     return found ? &sharing->stretches[low] : NULL;
 }
 
+/* Whether a stack shows nothing of the program: an interrupt or a system call took the time of whatever function it came in. */
+static bool is_kernel_only(const struct trace *trace, stack_id stack)
+{
+    uint32_t stack_count, frame_count;
+    const struct stack_node *stacks = trace_stacks(trace, &stack_count);
+    const struct trace_frame *frames = trace_frames(trace, &frame_count);
+    bool kernel = false;
+    while (stack.index < stack_count) {
+        frame_id frame = stacks[stack.index].frame;
+        kernel = frame.index < frame_count && frames[frame.index].flags & FRAME_KERNEL;
+        stack = stacks[stack.index].parent;
+    }
+    return kernel;
+}
+
 static void add_samples(struct sharing *sharing, const struct sample_block *block)
 {
+    const struct trace *trace = sharing->graph->trace;
     uint32_t lane = sharing->lane_of_track[block->info.track.index];
     for (uint32_t i = 0; i < block->info.count; i++) {
         if (!sample_event_is_cpu(block->event ? block->event[i] : 0))
@@ -145,9 +161,12 @@ static void add_samples(struct sharing *sharing, const struct sample_block *bloc
         if (!stretch)
             continue;
         int64_t weight = block->weight ? block->weight[i] : 0;
+        bool matches = filter_match_sample(sharing->match, block, i);
+        if (!matches && block->stack && is_kernel_only(trace, block->stack[i]))
+            continue;
         stretch->sums.samples++;
         stretch->sums.weight += weight;
-        if (filter_match_sample(sharing->match, block, i))
+        if (matches)
             stretch->sums.matched += weight;
     }
 }

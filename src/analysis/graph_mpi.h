@@ -66,6 +66,12 @@ bool mpi_in_ranks(const char *list, int32_t rank);
 /* What the metadata tell of a communicator; NULL: nothing. */
 const struct mpi_comm_row *mpi_comm_of(struct mpi_rules *mpi, uint64_t comm);
 
+struct send_limits;
+struct sent_message;
+/* graph_rules_mpi.c: a message from both of its calls, and whether its standard send waits for its receive: lowers the confidence. */
+void mpi_sent_message(const struct mpi_rules *mpi, span_id send, span_id receive, struct sent_message *ret_sent);
+bool mpi_send_waits(const struct send_limits *limits, const struct sent_message *sent, enum confidence *confidence);
+
 /* graph_mpi_facts.c */
 int mpi_facts_gather(struct mpi_rules *mpi, struct error *err);
 void mpi_facts_finish(struct mpi_rules *mpi);

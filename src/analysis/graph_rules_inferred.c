@@ -7,11 +7,11 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "graph_mpi.h"
+#include "send_limits.h"
 
 #include <errno.h>
 
 #define KIND(kind) (UINT64_C(1) << SPAN_KIND_##kind)
-#define CERTAINLY_ROOM 65536 /* bytes, as in graph_rules_mpi.c */
 #define COMPARE(left, right) (((left) > (right)) - ((left) < (right)))
 
 /* Something that belongs to what has the same key: the n-th of one side to the n-th of the other, in the order of time. */
@@ -31,7 +31,7 @@ struct inferred {
     struct mpi_rules mpi;
     struct items messages, sized, collectives;
     struct items regions, parts, barriers, launches;
-    struct map eager;
+    struct send_limits limits;
 };
 
 static int item_add(struct items *items, const struct item *fresh)
@@ -106,42 +106,55 @@ static int note_message(void *context, const struct graph_row *row)
     return code;
 }
 
+static struct sent_message sent_message(const struct mpi_rules *mpi, const struct item *send, const struct item *receive)
+{
+    struct sent_message sent;
+    mpi_sent_message(mpi, (span_id){send->span}, (span_id){receive->span}, &sent);
+    sent.bytes = send->bytes;
+    sent.mode = SENT_STANDARD; /* nobody tells */
+    return sent;
+}
+
 static int pair_edges(struct inferred *inferred, const struct item *send, const struct item *receive, bool sized)
 {
     struct mpi_rules *mpi = &inferred->mpi;
-    struct mpi_fact *from = mpi_fact_of(mpi, (span_id){send->span}), *to = mpi_fact_of(mpi, (span_id){receive->span});
+    const struct mpi_fact *from = mpi_fact_of(mpi, (span_id){send->span}), *to = mpi_fact_of(mpi, (span_id){receive->span});
     enum edge_rule rule = sized ? EDGE_RULE_TIME : EDGE_RULE_MESSAGE;
     uint32_t begin = graph_rules_begin(mpi->rules, (span_id){send->span}), posted = graph_rules_begin(mpi->rules, (span_id){receive->span});
-    uint64_t nodes = graph_rules_nodes(mpi->rules, begin, posted), known = 0, size = send->bytes + 1;
+    uint64_t nodes = graph_rules_nodes(mpi->rules, begin, posted);
     int code = graph_rules_edge(mpi->rules, begin, mpi_completion(mpi, to), rule, sized ? CONFIDENCE_MEDIUM : CONFIDENCE_HIGH,
-                                graph_rules_class(rule, nodes, size));
-    uint32_t gone = mpi_completion(mpi, from);
-    if (sized || code || gone == POINT_NONE || from == to)
+                                graph_rules_class(rule, nodes, send->bytes + 1));
+    if (sized || code || from == to)
         return code;
-    if (graph_rules_time(mpi->rules, gone) < graph_rules_time(mpi->rules, posted) && (!map_get(&inferred->eager, nodes, &known) || known < size))
-        return map_set(&inferred->eager, nodes, size);
-    return 0;
+    const struct sent_message sent = sent_message(mpi, send, receive);
+    return send_limits_look(&inferred->limits, &sent);
 }
 
-/* Whether a message waited for its receive, its mode unknown: larger than any that didn't, posted while it was under way. */
+/* Whether a message waited for its receive, its mode unknown. */
 static int send_edge(struct inferred *inferred, const struct item *send, const struct item *receive)
 {
     struct mpi_rules *mpi = &inferred->mpi;
-    struct mpi_fact *fact = mpi_fact_of(mpi, (span_id){send->span}), *blocked = mpi_blocked_in(mpi, fact);
-    uint32_t begin = graph_rules_begin(mpi->rules, (span_id){send->span}), posted = graph_rules_begin(mpi->rules, (span_id){receive->span});
-    uint64_t nodes = graph_rules_nodes(mpi->rules, begin, posted), eager = 0;
-    if (!blocked || send->span == receive->span)
+    const struct sent_message sent = sent_message(mpi, send, receive);
+    enum confidence confidence = CONFIDENCE_HIGH;
+    if (sent.sender == UINT32_MAX || !mpi_send_waits(&inferred->limits, &sent, &confidence))
         return 0;
-    bool known = map_get(&inferred->eager, nodes, &eager);
-    int64_t posted_ns = graph_rules_time(mpi->rules, posted);
-    if (send->bytes + 1 <= (known ? eager : CERTAINLY_ROOM) || posted_ns <= graph_rules_begin_ns(mpi->rules, (span_id){blocked->span}) ||
-        posted_ns > graph_rules_end_ns(mpi->rules, (span_id){blocked->span}))
-        return 0;
-    return graph_rules_edge(mpi->rules, posted, graph_rules_end(mpi->rules, (span_id){blocked->span}), EDGE_RULE_LARGE_SEND,
-                            known ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM, graph_rules_class(EDGE_RULE_LARGE_SEND, nodes, send->bytes + 1));
+    return graph_rules_edge(mpi->rules, graph_rules_begin(mpi->rules, (span_id){receive->span}),
+                            graph_rules_end(mpi->rules, (span_id){sent.sender}), EDGE_RULE_LARGE_SEND, confidence,
+                            graph_rules_class(EDGE_RULE_LARGE_SEND, sent.nodes, send->bytes + 1));
 }
 
-enum pairing { PAIR_CHANNEL, PAIR_SIZE, PAIR_SENDS };
+enum pairing { PAIR_CHANNEL, PAIR_SIZE, PAIR_AGAIN, PAIR_SENDS };
+
+static int pair(struct inferred *inferred, const struct item *send, const struct item *receive, enum pairing pairing)
+{
+    if (pairing == PAIR_SENDS)
+        return send_edge(inferred, send, receive);
+    if (pairing != PAIR_AGAIN)
+        return pair_edges(inferred, send, receive, pairing == PAIR_SIZE);
+    const struct sent_message sent = sent_message(&inferred->mpi, send, receive);
+    send_limits_look_again(&inferred->limits, &sent);
+    return 0;
+}
 
 /* Sends come before receives of one key; the n-th goes with the n-th. */
 static int pair_messages(struct inferred *inferred, struct items *items, enum pairing pairing)
@@ -154,8 +167,7 @@ static int pair_messages(struct inferred *inferred, struct items *items, enum pa
         for (end = middle; end < items->count && items->rows[end].key == key;)
             end++;
         for (size_t i = 0; first + i < middle && middle + i < end && code == 0; i++)
-            code = pairing == PAIR_SENDS ? send_edge(inferred, &items->rows[first + i], &items->rows[middle + i])
-                                         : pair_edges(inferred, &items->rows[first + i], &items->rows[middle + i], pairing == PAIR_SIZE);
+            code = pair(inferred, &items->rows[first + i], &items->rows[middle + i], pairing);
     }
     return code;
 }
@@ -310,6 +322,10 @@ static int infer_mpi(struct inferred *inferred, struct error *err)
     items_sort(&inferred->sized);
     code = pair_messages(inferred, &inferred->messages, PAIR_CHANNEL);
     if (code == 0)
+        code = pair_messages(inferred, &inferred->messages, PAIR_AGAIN);
+    if (code == 0)
+        code = send_limits_decide(&inferred->limits);
+    if (code == 0)
         code = pair_messages(inferred, &inferred->messages, PAIR_SENDS);
     if (code == 0)
         code = pair_messages(inferred, &inferred->sized, PAIR_SIZE);
@@ -370,7 +386,7 @@ static int infer_devices(struct inferred *inferred, struct error *err)
 int graph_rules_inferred(struct graph_rules *rules, struct error *err)
 {
     struct inferred inferred = {.rules = rules, .mpi = {.rules = rules}};
-    map_init(&inferred.eager);
+    send_limits_init(&inferred.limits);
     int code = infer_mpi(&inferred, err);
     if (code == 0)
         code = infer_openmp(&inferred, err);
@@ -379,7 +395,7 @@ int graph_rules_inferred(struct graph_rules *rules, struct error *err)
     struct items *const all[] = {&inferred.messages, &inferred.sized, &inferred.collectives, &inferred.regions, &inferred.parts, &inferred.barriers, &inferred.launches};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]->rows);
-    map_finish(&inferred.eager);
+    send_limits_finish(&inferred.limits);
     mpi_facts_finish(&inferred.mpi);
     return code < 0 && !err->text[0] ? error_set_errno(err, code, "edges from time") : code;
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * MPI's messages: who receives waits for who sends; who sends waits for who receives where the library has no room for the message. How
- * much room that is nobody says: the largest message seen to be gone before its receive was posted is a lower limit.
+ * much room that is nobody says: send_limits.h tells it from what was seen.
  */
 #include "base/array.h"
 #include "base/error.h"
 #include "graph_mpi.h"
+#include "send_limits.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
 #define KIND(kind) (UINT64_C(1) << SPAN_KIND_##kind)
-#define CERTAINLY_ROOM 65536 /* bytes: below it nothing is said where nothing was seen */
 
 struct message_rules {
     struct mpi_rules *mpi;
-    struct map eager; /* pair of nodes -> largest standard message seen to be gone before its receive was posted, plus 1 */
+    struct send_limits limits;
     struct probe {
         uint64_t comm;
         int64_t source, tag;
@@ -26,6 +26,26 @@ struct message_rules {
     struct map probed; /* receive's span -> probe's */
 };
 
+void mpi_sent_message(const struct mpi_rules *mpi, span_id send, span_id receive, struct sent_message *ret_sent)
+{
+    const struct graph_rules *rules = mpi->rules;
+    struct mpi_fact *sent = mpi_fact_of(mpi, send), *received = mpi_fact_of(mpi, receive);
+    const struct mpi_fact *sender = mpi_blocked_in(mpi, sent), *receiver = mpi_blocked_in(mpi, received);
+    uint32_t gone = mpi_completion(mpi, sent), came = mpi_completion(mpi, received);
+    *ret_sent = (struct sent_message){
+        .nodes = graph_rules_nodes(rules, graph_rules_begin(rules, send), graph_rules_begin(rules, receive)),
+        .bytes = sent->bytes,
+        .sent_ns = graph_rules_begin_ns(rules, send),
+        .posted_ns = graph_rules_begin_ns(rules, receive),
+        .gone_ns = gone == POINT_NONE ? INT64_MAX : graph_rules_time(rules, gone),
+        .came_ns = came == POINT_NONE ? INT64_MAX : graph_rules_time(rules, came),
+        .waits_ns = sender ? graph_rules_begin_ns(rules, (span_id){sender->span}) : INT64_MIN,
+        .sender = sender && sent != received ? sender->span : UINT32_MAX,
+        .receiver = receiver ? receiver->span : UINT32_MAX,
+        .mode = sent->flags & MPI_SYNCHRONOUS ? SENT_SYNCHRONOUS : sent->flags & MPI_STANDARD ? SENT_STANDARD : SENT_OTHERWISE,
+    };
+}
+
 static int message_edge(void *context, const struct trace_link *link)
 {
     struct message_rules *messages = context;
@@ -34,16 +54,15 @@ static int message_edge(void *context, const struct trace_link *link)
     if (!send || !receive)
         return 0;
     uint32_t from = graph_rules_begin(mpi->rules, link->from), to = mpi_completion(mpi, receive);
-    uint64_t nodes = graph_rules_nodes(mpi->rules, from, graph_rules_begin(mpi->rules, link->to)), known, probe;
+    uint64_t nodes = graph_rules_nodes(mpi->rules, from, graph_rules_begin(mpi->rules, link->to)), probe;
     struct mpi_fact *blocked = mpi_blocked_in(mpi, receive);
+    struct sent_message sent;
     send->flags |= MPI_MATCHED;
     receive->flags |= MPI_MATCHED;
     if (blocked)
         blocked->flags |= MPI_RELEASED;
-    uint32_t gone = mpi_completion(mpi, send);
-    int64_t posted_ns = graph_rules_begin_ns(mpi->rules, link->to);
-    if (send->flags & MPI_STANDARD && gone != POINT_NONE && graph_rules_time(mpi->rules, gone) < posted_ns &&
-        (!map_get(&messages->eager, nodes, &known) || known < send->bytes + 1) && map_set(&messages->eager, nodes, send->bytes + 1) < 0)
+    mpi_sent_message(mpi, link->from, link->to, &sent);
+    if (send_limits_look(&messages->limits, &sent) < 0)
         return -ENOMEM;
     int code = graph_rules_edge(mpi->rules, from, to, EDGE_RULE_MESSAGE, link->confidence, graph_rules_class(EDGE_RULE_MESSAGE, nodes, send->bytes + 1));
     if (code == 0 && map_get(&messages->probed, link->to.index, &probe)) {
@@ -54,29 +73,43 @@ static int message_edge(void *context, const struct trace_link *link)
     return code;
 }
 
-/* Who sends waits for the receive to be posted: surely in synchronous mode, else where the message is larger than any that did not. */
+static int look_again(void *context, const struct trace_link *link)
+{
+    struct message_rules *messages = context;
+    struct sent_message sent;
+    if (!mpi_fact_of(messages->mpi, link->from) || !mpi_fact_of(messages->mpi, link->to))
+        return 0;
+    mpi_sent_message(messages->mpi, link->from, link->to, &sent);
+    send_limits_look_again(&messages->limits, &sent);
+    return 0;
+}
+
+bool mpi_send_waits(const struct send_limits *limits, const struct sent_message *sent, enum confidence *confidence)
+{
+    enum send_hold hold = sent->mode == SENT_STANDARD ? send_limits_hold(limits, sent->nodes, sent->bytes) : SEND_FREE;
+    enum confidence best = hold == SEND_HELD ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
+    *confidence = best > *confidence ? best : *confidence;
+    return hold == SEND_HELD ? sent->posted_ns <= sent->gone_ns : hold == SEND_MAYBE_HELD && sent_message_overlaps(sent);
+}
+
+/* Who sends waits for the receive to be posted: surely in synchronous mode, else where the message is larger than the library has room for. */
 static int send_edge(void *context, const struct trace_link *link)
 {
     struct message_rules *messages = context;
     struct mpi_rules *mpi = messages->mpi;
     struct mpi_fact *send = mpi_fact_of(mpi, link->from), *receive = mpi_fact_of(mpi, link->to);
     struct mpi_fact *blocked = send && receive && send != receive ? mpi_blocked_in(mpi, send) : NULL;
-    uint32_t to = blocked ? mpi_completion(mpi, send) : POINT_NONE, from = blocked ? graph_rules_begin(mpi->rules, link->to) : POINT_NONE;
-    if (!blocked || !(send->flags & (MPI_SYNCHRONOUS | MPI_STANDARD)))
+    struct sent_message sent;
+    if (!blocked)
         return 0;
-    uint64_t nodes = graph_rules_nodes(mpi->rules, graph_rules_begin(mpi->rules, link->from), from), eager = 0;
-    uint64_t size = send->bytes + 1;
-    if (send->flags & MPI_SYNCHRONOUS) {
-        blocked->flags |= MPI_RELEASED;
-        return graph_rules_edge(mpi->rules, from, to, EDGE_RULE_RENDEZVOUS, link->confidence, graph_rules_class(EDGE_RULE_RENDEZVOUS, nodes, size));
-    }
-    bool known = map_get(&messages->eager, nodes, &eager);
-    int64_t posted_ns = graph_rules_time(mpi->rules, from);
-    if (size <= (known ? eager : CERTAINLY_ROOM) || posted_ns <= graph_rules_begin_ns(mpi->rules, (span_id){blocked->span}) || posted_ns > graph_rules_time(mpi->rules, to))
+    mpi_sent_message(mpi, link->from, link->to, &sent);
+    enum confidence confidence = link->confidence;
+    enum edge_rule rule = sent.mode == SENT_SYNCHRONOUS ? EDGE_RULE_RENDEZVOUS : EDGE_RULE_LARGE_SEND;
+    if (sent.mode != SENT_SYNCHRONOUS && !mpi_send_waits(&messages->limits, &sent, &confidence))
         return 0;
     blocked->flags |= MPI_RELEASED;
-    enum confidence confidence = known || link->confidence > CONFIDENCE_HIGH ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
-    return graph_rules_edge(mpi->rules, from, to, EDGE_RULE_LARGE_SEND, confidence, graph_rules_class(EDGE_RULE_LARGE_SEND, nodes, size));
+    return graph_rules_edge(mpi->rules, graph_rules_begin(mpi->rules, link->to), mpi_completion(mpi, send), rule, confidence,
+                            graph_rules_class(rule, sent.nodes, sent.bytes + 1));
 }
 
 /* The receive that a probe announced is the next of its thread with the same communicator, source and tag. */
@@ -160,14 +193,18 @@ static void explain_rest(struct mpi_rules *mpi)
 static int find_messages(struct mpi_rules *mpi, struct error *err)
 {
     struct message_rules messages = {.mpi = mpi, .probe_track = TRACK_NONE};
-    map_init(&messages.eager);
+    send_limits_init(&messages.limits);
     map_init(&messages.probed);
     int code = graph_rules_each_span(mpi->rules, KIND(PROBE) | KIND(RECV), true, find_probed, &messages, err);
     if (code == 0)
         code = graph_rules_each_link(mpi->rules, 1u << LINK_KIND_MESSAGE, message_edge, &messages, err);
     if (code == 0)
+        code = graph_rules_each_link(mpi->rules, 1u << LINK_KIND_MESSAGE, look_again, &messages, err);
+    if (code == 0)
+        code = send_limits_decide(&messages.limits);
+    if (code == 0)
         code = graph_rules_each_link(mpi->rules, 1u << LINK_KIND_MESSAGE, send_edge, &messages, err);
-    map_finish(&messages.eager);
+    send_limits_finish(&messages.limits);
     map_finish(&messages.probed);
     free(messages.probes);
     return code;

@@ -3,6 +3,7 @@
  * Waits for messages. Each matched message may have held up its receive (until the send began) or its send (until the receive was
  * posted); a call that waits for several (MPI_Waitall, MPI_Sendrecv) waited for the latest, MPI_Waitsome and MPI_Waitany for the earliest.
  */
+#include "send_limits.h"
 #include "wait_internal.h"
 
 #include "base/array.h"
@@ -19,9 +20,10 @@ struct release {
 };
 
 struct message {
-    uint32_t send, receive, call; /* call: in which the receive ended */
-    uint8_t confidence;
-    bool waits;                   /* somebody waited in that call */
+    uint64_t bytes;
+    uint32_t send, receive, call, sender; /* call, sender: in which the receive and the send ended */
+    uint8_t confidence, mode;             /* mode: enum sent_mode */
+    bool waits, sender_waits;             /* somebody waited in those calls */
 };
 
 /* By receiving call, from the last: the earliest send among the messages that are received after it on the same lane. */
@@ -37,7 +39,7 @@ struct matching {
     size_t count;
     struct release *releases;
     size_t release_count, release_capacity;
-    uint64_t eager_bytes; /* the largest standard send that returned before its receive was posted */
+    struct send_limits limits;
 };
 
 #define COMPARE(left, right) (((left) > (right)) - ((left) < (right)))
@@ -75,6 +77,7 @@ static int read_messages(struct matching *matching)
         struct message *message = &matching->messages[matching->count++];
         *message = (struct message){.send = link->from.index, .receive = link->to.index, .confidence = (uint8_t)link->confidence};
         message->waits = wait_call_of(building, message->receive, &message->call);
+        message->sender_waits = wait_call_of(building, message->send, &message->sender);
     }
     qsort(matching->messages, matching->count, sizeof *matching->messages, by_call);
     return 0;
@@ -109,61 +112,95 @@ static int release_add(struct matching *matching, const struct release *release)
     return 0;
 }
 
-struct send_mode {
-    bool standard, synchronous;
-    uint64_t bytes;
-};
-
-static int read_mode(struct matching *matching, uint32_t send, struct send_mode *ret_mode)
+static int read_mode(struct wait_building *building, struct message *message)
 {
     struct payload payload;
-    struct wait_building *building = matching->building;
-    *ret_mode = (struct send_mode){0};
-    int result = span_table_payload(building->table, send, &payload, building->err);
+    int result = span_table_payload(building->table, message->send, &payload, building->err);
     if (result < 0 || payload.kind != PAYLOAD_MESSAGE)
         return result;
-    payload_field(&payload, FIELD_MESSAGE_send_bytes, &ret_mode->bytes);
-    if (!(payload.present >> FIELD_MESSAGE_mode & 1))
-        return 0;
-    const char *mode = trace_text(building->trace, payload.fields[FIELD_MESSAGE_mode].string);
-    ret_mode->standard = strcmp(mode, "standard") == 0;
-    ret_mode->synchronous = strcmp(mode, "synchronous") == 0;
+    payload_field(&payload, FIELD_MESSAGE_send_bytes, &message->bytes);
+    bool told = payload.present >> FIELD_MESSAGE_mode & 1; /* MPI_Sendrecv has none: standard */
+    const char *mode = told ? trace_text(building->trace, payload.fields[FIELD_MESSAGE_mode].string) : "standard";
+    message->mode = strcmp(mode, "standard") == 0 ? SENT_STANDARD : strcmp(mode, "synchronous") == 0 ? SENT_SYNCHRONOUS : SENT_OTHERWISE;
     return 0;
 }
 
-/* Up to which size sends are known to be over before anybody receives them. */
-static int find_eager_bytes(struct matching *matching)
+/* In the order of the sends, as their payloads are read block by block. */
+static int read_modes(struct matching *matching)
+{
+    struct wait_building *building = matching->building;
+    uint32_t span_count = building->table->count;
+    CLEANUP(freep) uint32_t *of_send = malloc(((size_t)span_count + 1) * sizeof *of_send);
+    int result = of_send ? 0 : -ENOMEM;
+    for (uint32_t span = 0; of_send && span < span_count; span++)
+        of_send[span] = ID_NONE;
+    for (size_t i = 0; of_send && i < matching->count; i++)
+        of_send[matching->messages[i].send] = (uint32_t)i;
+    for (uint32_t span = 0; span < span_count && result == 0; span++)
+        if (of_send[span] != ID_NONE)
+            result = read_mode(building, &matching->messages[of_send[span]]);
+    return result;
+}
+
+static uint64_t node_of(const struct matching *matching, uint32_t span)
+{
+    uint32_t count;
+    const struct trace_process *processes = trace_processes(matching->building->trace, &count);
+    const struct span_table *table = matching->building->table;
+    return processes[table->tracks[table->track[span]].process.index].node.index;
+}
+
+static struct sent_message sent_message(const struct matching *matching, const struct message *message)
 {
     const struct span_table *table = matching->building->table;
-    for (size_t i = 0; i < matching->count; i++) {
-        const struct message *message = &matching->messages[i];
-        struct send_mode mode;
-        uint32_t call;
-        if (!wait_call_of(matching->building, message->send, &call) || table->end_ns[call] >= table->begin_ns[message->receive])
-            continue;
-        int result = read_mode(matching, message->send, &mode);
-        if (result < 0)
-            return result;
-        if (mode.standard && mode.bytes > matching->eager_bytes)
-            matching->eager_bytes = mode.bytes;
+    return (struct sent_message){
+        .nodes = node_of(matching, message->send) << 32 | node_of(matching, message->receive),
+        .bytes = message->bytes,
+        .sent_ns = table->begin_ns[message->send],
+        .posted_ns = table->begin_ns[message->receive],
+        .gone_ns = message->sender_waits || message->sender != message->send ? table->end_ns[message->sender] : INT64_MAX,
+        .came_ns = message->waits ? table->end_ns[message->call] : INT64_MAX,
+        .waits_ns = table->begin_ns[message->sender],
+        .sender = message->sender_waits && message->send != message->receive ? message->sender : UINT32_MAX,
+        .receiver = message->waits ? message->call : UINT32_MAX,
+        .mode = message->mode,
+    };
+}
+
+/* Up to which size sends are taken over before anybody receives them. Of no interest where none was held up. */
+static int find_limits(struct matching *matching)
+{
+    bool held = false;
+    for (size_t i = 0; i < matching->count && !held; i++) {
+        const struct sent_message sent = sent_message(matching, &matching->messages[i]);
+        held = sent_message_overlaps(&sent);
     }
-    return 0;
+    int result = held ? read_modes(matching) : 0;
+    for (size_t i = 0; held && i < matching->count && result == 0; i++) {
+        const struct sent_message sent = sent_message(matching, &matching->messages[i]);
+        result = send_limits_look(&matching->limits, &sent);
+    }
+    for (size_t i = 0; held && i < matching->count && result == 0; i++) {
+        const struct sent_message sent = sent_message(matching, &matching->messages[i]);
+        send_limits_look_again(&matching->limits, &sent);
+    }
+    return result ? result : send_limits_decide(&matching->limits);
 }
 
 /* A send that was not over when its receive was posted may have waited for it. */
 static int send_release(struct matching *matching, const struct message *message)
 {
-    const struct span_table *table = matching->building->table;
-    uint32_t call;
-    int64_t posted_ns = table->begin_ns[message->receive];
-    if (!wait_call_of(matching->building, message->send, &call) || posted_ns <= table->begin_ns[call] || posted_ns > table->end_ns[call])
+    const struct sent_message sent = sent_message(matching, message);
+    if (!sent_message_overlaps(&sent) || sent.mode == SENT_OTHERWISE)
         return 0;
-    struct send_mode mode;
-    int result = read_mode(matching, message->send, &mode);
-    if (result < 0 || !(mode.synchronous || (mode.standard && mode.bytes > matching->eager_bytes)))
-        return result;
-    struct release release = {.call = call, .cause = message->receive, .time_ns = posted_ns, .pattern = WAIT_LATE_RECEIVER};
-    release.confidence = mode.synchronous ? message->confidence : CONFIDENCE_HIGH;
+    struct release release = {.call = message->sender, .cause = message->receive, .time_ns = sent.posted_ns, .pattern = WAIT_LATE_RECEIVER,
+                              .confidence = message->confidence};
+    if (sent.mode == SENT_STANDARD) {
+        enum send_hold hold = send_limits_hold(&matching->limits, sent.nodes, sent.bytes);
+        if (hold == SEND_FREE)
+            return 0;
+        release.confidence = hold == SEND_HELD ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
+    }
     return release_add(matching, &release);
 }
 
@@ -316,10 +353,11 @@ static int find_probes(struct matching *matching)
 int wait_find_messages(struct wait_building *building)
 {
     struct matching matching = {.building = building};
+    send_limits_init(&matching.limits);
     int result = read_messages(&matching);
     if (result == 0) {
         find_later(&matching);
-        result = find_eager_bytes(&matching);
+        result = find_limits(&matching);
     }
     if (result == 0)
         result = find_probes(&matching);
@@ -329,6 +367,7 @@ int wait_find_messages(struct wait_building *building)
         result = add_waits(&matching);
     if (result == 0)
         result = add_steps(&matching);
+    send_limits_finish(&matching.limits);
     free(matching.messages);
     free(matching.later);
     free(matching.releases);

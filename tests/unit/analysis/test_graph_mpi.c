@@ -88,7 +88,7 @@ static void test_a_synchronous_send_waits_for_its_receive(void **state)
     (void)state;
 }
 
-/* Whether a send waits is told by the largest one that did not. */
+/* Whether a send waits is told by the largest one that did not, and the smallest that did. */
 static void test_only_a_large_send_waits(void **state)
 {
     track_id rank[2];
@@ -103,6 +103,44 @@ static void test_only_a_large_send_waits(void **state)
     assert_null(edge_between(&made, rank[1], 1800, rank[0], 1900));
     assert_edge(&made, rank[1], 2800, rank[0], 2900, EDGE_RULE_LARGE_SEND, CONFIDENCE_HIGH, true);
     assert_int_equal(edges_by(&made, EDGE_RULE_LARGE_SEND), 1);
+    graph_unmade(&made);
+    (void)state;
+}
+
+/* One of 8192 bytes was seen to wait, so larger ones do, though their receives were posted before. Between that and 4096 nobody knows. */
+static void test_what_was_seen_to_wait_tells_of_larger_sends(void **state)
+{
+    track_id rank[2];
+    struct trace_builder *builder = builder_of(2, rank);
+    graph_link(builder, LINK_KIND_MESSAGE, send_at(builder, rank[0], 100, 110, "MPI_Send", 4096, "standard"),
+               receive_at(builder, rank[1], 800, 820, "MPI_Recv", 0));
+    graph_link(builder, LINK_KIND_MESSAGE, send_at(builder, rank[0], 1000, 1900, "MPI_Send", 8192, "standard"),
+               receive_at(builder, rank[1], 1800, 1910, "MPI_Recv", 0));
+    graph_link(builder, LINK_KIND_MESSAGE, send_at(builder, rank[0], 2100, 2200, "MPI_Send", 10000, "standard"),
+               receive_at(builder, rank[1], 2000, 2210, "MPI_Recv", 0));
+    graph_link(builder, LINK_KIND_MESSAGE, send_at(builder, rank[0], 2300, 2500, "MPI_Send", 5000, "standard"),
+               receive_at(builder, rank[1], 2350, 2510, "MPI_Recv", 0));
+    graph_link(builder, LINK_KIND_MESSAGE, send_at(builder, rank[0], 2700, 2800, "MPI_Send", 5000, "standard"),
+               receive_at(builder, rank[1], 2600, 2810, "MPI_Recv", 0));
+    struct made_graph made = graph_made(builder, NULL);
+    assert_edge(&made, rank[1], 1800, rank[0], 1900, EDGE_RULE_LARGE_SEND, CONFIDENCE_HIGH, true);
+    assert_edge(&made, rank[1], 2000, rank[0], 2200, EDGE_RULE_LARGE_SEND, CONFIDENCE_HIGH, false);
+    assert_edge(&made, rank[1], 2350, rank[0], 2500, EDGE_RULE_LARGE_SEND, CONFIDENCE_MEDIUM, true);
+    assert_int_equal(edges_by(&made, EDGE_RULE_LARGE_SEND), 3);
+    graph_unmade(&made);
+    (void)state;
+}
+
+/* Of slow sends that end at any time after the posting nothing is said. */
+static void test_where_nothing_was_seen_of_sends_nothing_is_guessed(void **state)
+{
+    track_id rank[2];
+    struct trace_builder *builder = builder_of(2, rank);
+    graph_link(builder, LINK_KIND_MESSAGE, send_at(builder, rank[0], 100, 900, "MPI_Send", 1 << 20, "standard"),
+               receive_at(builder, rank[1], 300, 910, "MPI_Recv", 0));
+    struct made_graph made = graph_made(builder, NULL);
+    assert_int_equal(edges_by(&made, EDGE_RULE_LARGE_SEND), 0);
+    assert_int_equal(kind_before(&made, rank[0], 900), INTERVAL_WORK);
     graph_unmade(&made);
     (void)state;
 }
@@ -360,6 +398,8 @@ int main(void)
         cmocka_unit_test(test_a_wait_for_what_the_trace_has_not_is_unexplained),
         cmocka_unit_test(test_a_synchronous_send_waits_for_its_receive),
         cmocka_unit_test(test_only_a_large_send_waits),
+        cmocka_unit_test(test_what_was_seen_to_wait_tells_of_larger_sends),
+        cmocka_unit_test(test_where_nothing_was_seen_of_sends_nothing_is_guessed),
         cmocka_unit_test(test_all_wait_for_the_last_at_a_reduction),
         cmocka_unit_test(test_nothing_to_reduce_holds_nobody_up),
         cmocka_unit_test(test_a_broadcast_waits_for_its_root_only),

@@ -79,7 +79,7 @@ static size_t sum_categories(const struct hotspots *hotspots, struct category *c
 
 static void add_categories(struct app *app, struct profile_tab *tab)
 {
-    struct category categories[CATEGORIES_MAX];
+    struct category categories[CATEGORIES_MAX] = {0};
     size_t count = sum_categories(tab->hotspots, categories);
     if (count)
         grid_heading(&tab->list.grid, "Time in spans", "self time of all lanes, by backend and kind");

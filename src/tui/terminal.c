@@ -303,8 +303,12 @@ struct input terminal_wait(struct terminal *terminal, int timeout_ms)
     int ready = poll(&wait, 1, timeout_ms);
     if (terminal_guard_quit() || (ready > 0 && !(wait.revents & POLLIN)))
         return (struct input){.event = EVENT_QUIT};
-    if (ready < 0) /* a signal: a new size, or we were stopped and go on */
-        return (input = read_key()).event == EVENT_NONE ? (struct input){.event = EVENT_RESIZE} : input;
+    if (ready < 0) { /* a signal: a new size, or we were stopped and go on */
+        input = read_key();
+        if (input.event == EVENT_NONE)
+            input.event = EVENT_RESIZE;
+        return input;
+    }
     return ready > 0 ? read_key() : input;
 }
 

@@ -73,9 +73,10 @@ static int add_track(struct trace_builder *builder, const struct trace *trace, c
 {
     uint32_t processes;
     trace_processes(trace, &processes);
+    const process_id first = {processes ? 0 : ID_NONE};
     struct trace_track track = {.kind = TRACK_KIND_PROCESS,
                                 .name = trace_builder_string(builder, "critical path"),
-                                .process = processes ? (process_id){0} : PROCESS_NONE,
+                                .process = first,
                                 .tid = -1,
                                 .device = -1,
                                 .stream = -1,

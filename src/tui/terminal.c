@@ -148,8 +148,9 @@ static int nearest_of_256(struct rgb rgb)
     static const int steps[] = {0, 95, 135, 175, 215, 255};
     int best = 16, best_distance = INT32_MAX;
     for (int i = 16; i < 256; i++) {
-        int grey = 8 + (i - 232) * 10, cube = i - 16;
-        int red = i < 232 ? steps[cube / 36] : grey, green = i < 232 ? steps[cube / 6 % 6] : grey, blue = i < 232 ? steps[cube % 6] : grey;
+        bool in_cube = i < 232;
+        int grey = 8 + (i - 232) * 10, cube = in_cube ? i - 16 : 0;
+        int red = in_cube ? steps[cube / 36] : grey, green = in_cube ? steps[cube / 6 % 6] : grey, blue = in_cube ? steps[cube % 6] : grey;
         int distance = 3 * (red - rgb.red) * (red - rgb.red) + 4 * (green - rgb.green) * (green - rgb.green) +
                        2 * (blue - rgb.blue) * (blue - rgb.blue);
         if (distance < best_distance) {

@@ -1,83 +1,135 @@
 /* SPDX-License-Identifier: MIT */
-/* Wait states summed by who waited in which call for what of whom. */
-#include "wait_states.h"
-
-#include "span_table.h"
+/* Wait states summed by who waited in which call for what of whom: rows found by a hash of all of that. */
+#include "wait_internal.h"
 
 #include "base/array.h"
 #include "base/error.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define COMPARE(left, right) (((left) > (right)) - ((left) < (right)))
 
-static int by_who(const void *left, const void *right)
+enum { SLOTS_AT_FIRST = 1024 };
+
+static bool same(const struct wait_blame *left, const struct wait_blame *right)
 {
-    const struct wait_blame *a = left, *b = right;
-    int order = COMPARE(a->cause_lane.index, b->cause_lane.index);
-    order = order ? order : COMPARE(a->cause.index, b->cause.index);
-    order = order ? order : COMPARE(a->victim_lane.index, b->victim_lane.index);
-    order = order ? order : COMPARE(a->victim.index, b->victim.index);
-    return order ? order : COMPARE(a->pattern, b->pattern);
+    return left->cause_lane.index == right->cause_lane.index && left->cause.index == right->cause.index &&
+           left->victim_lane.index == right->victim_lane.index && left->victim.index == right->victim.index && left->pattern == right->pattern;
+}
+
+static size_t first_slot(const struct wait_blame *row, size_t slot_count)
+{
+    uint64_t lanes = (uint64_t)row->cause_lane.index << 32 | row->victim_lane.index, names = (uint64_t)row->cause.index << 32 | row->victim.index;
+    return (size_t)hash_u64(hash_u64(lanes) ^ names ^ (uint64_t)row->pattern << 56) & (slot_count - 1);
+}
+
+/* The slot of a row's number, or the free one where it belongs. */
+static uint32_t *find_slot(const struct wait_blame_sum *sum, const struct wait_blame *row)
+{
+    size_t at = first_slot(row, sum->slot_count);
+    while (sum->slots[at] != UINT32_MAX && !same(&sum->rows[sum->slots[at]], row))
+        at = (at + 1) & (sum->slot_count - 1);
+    return &sum->slots[at];
+}
+
+static int more_slots(struct wait_blame_sum *sum)
+{
+    size_t slot_count = sum->slot_count ? sum->slot_count * 2 : SLOTS_AT_FIRST;
+    uint32_t *slots = array_resize_exact(NULL, slot_count, sizeof *slots);
+    if (!slots)
+        return -ENOMEM;
+    memset(slots, 0xff, slot_count * sizeof *slots);
+    free(sum->slots);
+    sum->slots = slots;
+    sum->slot_count = slot_count;
+    for (size_t i = 0; i < sum->count; i++)
+        *find_slot(sum, &sum->rows[i]) = (uint32_t)i;
+    return 0;
+}
+
+int wait_blame_add(struct wait_blame_sum *sum, const struct wait_state *state, string_id cause, string_id victim)
+{
+    const struct wait_blame one = {.cause_lane = state->cause_lane, .cause = cause, .victim_lane = state->lane, .victim = victim,
+                                   .pattern = state->pattern, .confidence = state->confidence, .count = 1, .time_ns = state->time_ns};
+    if (sum->count >= sum->slot_count / 2 && more_slots(sum) < 0)
+        return -ENOMEM;
+    uint32_t *slot = find_slot(sum, &one);
+    if (*slot != UINT32_MAX) {
+        struct wait_blame *row = &sum->rows[*slot];
+        row->count++;
+        row->time_ns += one.time_ns;
+        row->confidence = one.confidence > row->confidence ? one.confidence : row->confidence;
+        return 0;
+    }
+    struct wait_blame *rows = array_reserve(sum->rows, &sum->capacity, sum->count + 1, sizeof *rows);
+    if (!rows)
+        return -ENOMEM;
+    sum->rows = rows;
+    *slot = (uint32_t)sum->count;
+    rows[sum->count++] = one;
+    return 0;
 }
 
 static int by_time(const void *left, const void *right)
 {
     const struct wait_blame *a = left, *b = right;
     int order = COMPARE(b->time_ns, a->time_ns);
-    return order ? order : by_who(left, right);
+    order = order ? order : COMPARE(a->cause_lane.index, b->cause_lane.index);
+    order = order ? order : COMPARE(a->cause.index, b->cause.index);
+    order = order ? order : COMPARE(a->victim_lane.index, b->victim_lane.index);
+    order = order ? order : COMPARE(a->victim.index, b->victim.index);
+    return order ? order : COMPARE(a->pattern, b->pattern);
 }
 
-static int name_of(const struct trace *trace, span_id span, string_id *ret_name, struct error *err)
+int wait_blame_finish(struct wait_blame_sum *sum, struct wait_blame **ret_rows, size_t *ret_count)
 {
-    uint32_t block, row;
-    struct span_block rows;
-    *ret_name = STRING_NONE;
-    if (span.index == ID_NONE || !trace_span_find(trace, span, &block, &row))
-        return 0;
-    int result = trace_spans_get_columns(trace, block, SPAN_COLUMN_BIT(SPAN_COLUMN_NAME), &rows, err);
-    if (result < 0)
-        return result;
-    *ret_name = rows.name ? rows.name[row] : STRING_NONE;
-    trace_spans_put(trace, &rows);
+    if (!sum->rows && !(sum->rows = calloc(1, sizeof *sum->rows)))
+        return -ENOMEM;
+    if (sum->count)
+        qsort(sum->rows, sum->count, sizeof *sum->rows, by_time);
+    *ret_count = sum->count;
+    *ret_rows = TAKE_PTR(sum->rows);
     return 0;
 }
 
-static size_t sum_up(struct wait_blame *rows, size_t count)
+void wait_blame_clear(struct wait_blame_sum *sum)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct wait_blame *last = kept ? &rows[kept - 1] : NULL;
-        if (!last || by_who(last, &rows[i]) != 0) {
-            rows[kept++] = rows[i];
-            continue;
-        }
-        last->count++;
-        last->time_ns += rows[i].time_ns;
-        last->confidence = rows[i].confidence > last->confidence ? rows[i].confidence : last->confidence;
+    free(sum->rows);
+    free(sum->slots);
+    *sum = (struct wait_blame_sum){0};
+}
+
+/* Names of all spans by id: states name spans of all lanes in turn. */
+static int read_names(const struct trace *trace, uint32_t span_count, string_id *names, struct error *err)
+{
+    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_SPANS); i++) {
+        struct span_block block;
+        int result = trace_spans_scan(trace, i, SPAN_COLUMN_BIT(SPAN_COLUMN_NAME), &block, err);
+        if (result < 0)
+            return result;
+        for (uint32_t row = 0; block.name && row < block.info.count && block.info.first + row < span_count; row++)
+            names[block.info.first + row] = block.name[row];
+        trace_spans_put(trace, &block);
     }
-    return kept;
+    return 0;
 }
 
 int wait_states_blame(const struct wait_states *states, const struct trace *trace, struct wait_blame **ret_rows, size_t *ret_count,
                       struct error *err)
 {
-    CLEANUP(freep) struct wait_blame *rows = array_resize_exact(NULL, states->count + 1, sizeof *rows);
-    if (!rows)
-        return error_set(err, -ENOMEM, "wait states: out of memory");
-    for (size_t i = 0; i < states->count; i++) {
+    uint32_t span_count = (uint32_t)trace_row_count(trace, FAMILY_SPANS);
+    CLEANUP(freep) string_id *names = calloc((size_t)span_count + 1, sizeof *names);
+    struct wait_blame_sum sum = {0};
+    int result = names ? 0 : -ENOMEM, read = result == 0 ? read_names(trace, span_count, names, err) : 0;
+    for (size_t i = 0; i < states->count && result == 0 && read == 0; i++) {
         const struct wait_state *state = &states->states[i];
-        rows[i] = (struct wait_blame){.cause_lane = state->cause_lane, .victim_lane = state->lane, .pattern = state->pattern,
-                                      .confidence = state->confidence, .count = 1, .time_ns = state->time_ns};
-        int result = name_of(trace, state->cause, &rows[i].cause, err);
-        if (result == 0)
-            result = name_of(trace, state->span, &rows[i].victim, err);
-        if (result < 0)
-            return result;
+        string_id cause = state->cause.index < span_count ? names[state->cause.index] : STRING_NONE;
+        string_id victim = state->span.index < span_count ? names[state->span.index] : STRING_NONE;
+        result = wait_blame_add(&sum, state, cause, victim);
     }
-    qsort(rows, states->count, sizeof *rows, by_who);
-    *ret_count = sum_up(rows, states->count);
-    qsort(rows, *ret_count, sizeof *rows, by_time);
-    *ret_rows = TAKE_PTR(rows);
-    return 0;
+    if (result == 0 && read == 0)
+        result = wait_blame_finish(&sum, ret_rows, ret_count);
+    wait_blame_clear(&sum);
+    return result < 0 ? error_set(err, result, "wait states: out of memory") : read;
 }

@@ -17,10 +17,19 @@ struct wait_step {
     int64_t leave_ns;
 };
 
+/* Wait states summed as they are found. */
+struct wait_blame_sum {
+    struct wait_blame *rows;
+    size_t count, capacity;
+    uint32_t *slots; /* a hash table of rows' numbers, at most half full */
+    size_t slot_count;
+};
+
 struct wait_building {
     const struct trace *trace;
     struct span_table *table;
     struct lane_times *times;
+    struct wait_blame_sum *blame; /* not NULL: only sums are wanted, so that no state or step is kept and nothing charged */
     struct backends backends;
     struct trace_link *links;
     size_t link_count;
@@ -38,6 +47,11 @@ struct wait_building {
 /* Adds one if it waited at all: time_ns over 0. */
 int wait_add(struct wait_building *building, const struct wait_state *state);
 int wait_add_step(struct wait_building *building, uint32_t lane, uint32_t event, int64_t leave_ns);
+
+/* Rows of sums; finish gives them away, most time first. -ENOMEM at worst. */
+int wait_blame_add(struct wait_blame_sum *sum, const struct wait_state *state, string_id cause, string_id victim);
+int wait_blame_finish(struct wait_blame_sum *sum, struct wait_blame **ret_rows, size_t *ret_count);
+void wait_blame_clear(struct wait_blame_sum *sum);
 
 /* The call in which what `span` posted was waited for: itself, or by its request. False: nobody waited (a test, an unknown end). */
 bool wait_call_of(const struct wait_building *building, uint32_t span, uint32_t *ret_call);

@@ -50,6 +50,11 @@ int wait_add(struct wait_building *building, const struct wait_state *state)
     if (state->time_ns <= 0)
         return 0;
     struct wait_states *out = building->out;
+    if (building->blame) {
+        const string_id *names = building->table->name;
+        return wait_blame_add(building->blame, state, state->cause.index != ID_NONE ? names[state->cause.index] : STRING_NONE,
+                              state->span.index != ID_NONE ? names[state->span.index] : STRING_NONE);
+    }
     struct wait_state *states = array_reserve(out->states, &building->capacity, out->count + 1, sizeof *states);
     if (!states)
         return -ENOMEM;
@@ -63,6 +68,8 @@ int wait_add(struct wait_building *building, const struct wait_state *state)
 
 int wait_add_step(struct wait_building *building, uint32_t lane, uint32_t event, int64_t leave_ns)
 {
+    if (building->blame)
+        return 0;
     struct wait_step *steps = array_reserve(building->steps, &building->step_capacity, building->step_count + 1, sizeof *steps);
     if (!steps)
         return -ENOMEM;
@@ -142,6 +149,8 @@ static int find_all(struct wait_building *building)
     int result = find_requests(building);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && result == 0; i++)
         result = parts[i](building);
+    if (building->blame)
+        return result;
     if (result == 0 && building->out->count)
         qsort(building->out->states, building->out->count, sizeof *building->out->states, by_lane);
     return result ? result : wait_charge_delays(building);
@@ -160,7 +169,7 @@ static void building_finish(struct wait_building *building)
 static int read_trace(struct wait_building *building, const struct progress *progress)
 {
     int result = span_table_create(building->trace, progress, &building->table, building->err);
-    if (result == 0)
+    if (result == 0 && !building->blame)
         result = lane_times_create(building->table, &building->times, building->err);
     if (result == 0)
         result = trace_links_read(building->trace, &building->links, &building->link_count, building->err);
@@ -169,23 +178,43 @@ static int read_trace(struct wait_building *building, const struct progress *pro
     return result ? result : check_ids(building);
 }
 
+static int build(struct wait_building *building, const struct progress *progress, struct error *err)
+{
+    struct error own = ERROR_INIT;
+    building->err = &own;
+    map_init(&building->requests);
+    backends_find(building->trace, &building->backends);
+    int result = read_trace(building, progress);
+    if (result == 0)
+        result = find_all(building);
+    building_finish(building);
+    return result < 0 ? error_set(err, result, "%s", own.code ? own.text : "wait states: out of memory") : 0;
+}
+
 int wait_states_create(const struct trace *trace, const struct progress *progress, struct wait_states **ret_states, struct error *err)
 {
     CLEANUP(wait_states_destroyp) struct wait_states *states = calloc(1, sizeof *states);
     if (!states)
         return error_set(err, -ENOMEM, "wait states: out of memory");
-    struct error own = ERROR_INIT;
-    struct wait_building building = {.trace = trace, .out = states, .err = &own};
-    map_init(&building.requests);
-    backends_find(trace, &building.backends);
-    int result = read_trace(&building, progress);
-    if (result == 0)
-        result = find_all(&building);
-    building_finish(&building);
+    struct wait_building building = {.trace = trace, .out = states};
+    int result = build(&building, progress, err);
     if (result < 0)
-        return error_set(err, result, "%s", own.code ? own.text : "wait states: out of memory");
+        return result;
     *ret_states = TAKE_PTR(states);
     return 0;
+}
+
+int wait_blame_create(const struct trace *trace, const struct progress *progress, struct wait_blame **ret_rows, size_t *ret_count,
+                      struct error *err)
+{
+    struct wait_states counts = {0};
+    struct wait_blame_sum sum = {0};
+    struct wait_building building = {.trace = trace, .out = &counts, .blame = &sum};
+    int result = build(&building, progress, err);
+    if (result == 0 && wait_blame_finish(&sum, ret_rows, ret_count) < 0)
+        result = error_set(err, -ENOMEM, "wait states: out of memory");
+    wait_blame_clear(&sum);
+    return result;
 }
 
 void wait_states_destroy(struct wait_states *states)

@@ -109,7 +109,7 @@ static int print(const struct path_values *values, const struct path_report *rep
     struct text text = TEXT_INIT;
     uint64_t top = values->top == TOP_DEFAULT ? (invocation->format == OUTPUT_TEXT ? 20 : 0) : values->top;
     if (invocation->format == OUTPUT_JSON)
-        print_path_json(report, blame, top, &text);
+        print_path_json(report, blame, top, &text, invocation->out);
     else if (invocation->format == OUTPUT_CSV)
         print_path_csv(report->rows, report->path->length_ns, top, &text);
     else {
@@ -130,11 +130,7 @@ struct blaming {
 static void find_blame(void *context)
 {
     struct blaming *blaming = context;
-    CLEANUP(wait_states_destroyp) struct wait_states *states = NULL;
-    blaming->result = wait_states_create(blaming->trace, NULL, &states, &blaming->err);
-    if (blaming->result == 0)
-        blaming->result =
-            wait_states_blame(states, blaming->trace, &blaming->blame.rows, &blaming->blame.count, &blaming->err);
+    blaming->result = wait_blame_create(blaming->trace, NULL, &blaming->blame.rows, &blaming->blame.count, &blaming->err);
 }
 
 static int find_all(const struct path_values *values, const struct trace *trace, const struct trace_filter *filter,

@@ -66,8 +66,11 @@ static void json_begin(struct json *json, const char *key)
             text_add_string(json->out, json->depth == 1 ? "\n" : "\n ");
         *filled = true;
     }
-    if (key)
-        text_addf(json->out, "\"%s\":", key);
+    if (key) {
+        text_add_char(json->out, '"');
+        text_add_string(json->out, key);
+        text_add(json->out, "\":", 2);
+    }
 }
 
 void json_open(struct json *json, const char *key, char bracket)
@@ -107,16 +110,29 @@ void json_string(struct json *json, const char *key, const char *value)
     json_text(json, key, value && *value ? value : NULL);
 }
 
+/* By hand: reports of large traces have millions of numbers. */
+static void add_number(struct text *out, uint64_t value, bool negative)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while (value /= 10);
+    if (negative)
+        digits[--at] = '-';
+    text_add(out, digits + at, sizeof digits - at);
+}
+
 void json_i64(struct json *json, const char *key, int64_t value)
 {
     json_begin(json, key);
-    text_addf(json->out, "%" PRId64, value);
+    add_number(json->out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
 }
 
 void json_u64(struct json *json, const char *key, uint64_t value)
 {
     json_begin(json, key);
-    text_addf(json->out, "%" PRIu64, value);
+    add_number(json->out, value, false);
 }
 
 void json_double(struct json *json, const char *key, double value, unsigned decimals)

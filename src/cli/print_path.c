@@ -2,6 +2,7 @@
 /* Critical paths as JSON and CSV, and the blame. */
 #include "print_path.h"
 
+#include "base/file.h"
 #include "view/lane_label.h"
 #include "view/units.h"
 
@@ -39,21 +40,38 @@ static void json_lane(struct json *json, const char *key, const struct trace *tr
     text_finish(&lane);
 }
 
+/* What hops are printed with: there can be millions. */
+struct hop_texts {
+    struct text name;
+    struct text *lanes; /* labels by track, as they are asked for */
+    uint32_t track_count;
+};
+
+static const char *lane_text(struct hop_texts *texts, const struct trace *trace, track_id track)
+{
+    if (track.index >= texts->track_count)
+        return NULL;
+    struct text *lane = &texts->lanes[track.index];
+    if (!lane->data)
+        text_add_lane_label(lane, trace, track);
+    return lane->data;
+}
+
 /* Hops of a sequence that repeats have its number and the time of all repeats. */
 static void json_hop(struct json *json, const struct path_report *report, const struct path_fold *fold, uint32_t at,
-                     size_t sequence)
+                     size_t sequence, struct hop_texts *texts)
 {
     struct path_hop hop = path_fold_hop(report->hops, fold, at);
     const struct trace *trace = report->graph->trace;
     struct path_part part = path_hop_part(&hop);
-    struct text name = TEXT_INIT;
-    path_part_name(trace, report->activities, &part, &name);
+    text_clear(&texts->name);
+    path_part_name(trace, report->activities, &part, &texts->name);
     json_open(json, NULL, '{');
     json_i64(json, "begin_ns", hop.begin_ns);
     json_i64(json, "duration_ns", hop.duration_ns);
     json_i64(json, "descheduled_ns", hop.descheduled_ns);
-    json_lane(json, "lane", trace, hop.track);
-    json_string(json, "name", name.data);
+    json_string(json, "lane", lane_text(texts, trace, hop.track));
+    json_string(json, "name", texts->name.data);
     json_string(json, "category", path_part_category(trace, report->activities, &part));
     json_string(json, "kind", path_part_kind(report->activities, &part));
     json_string(json, "rule", part.state == PATH_EDGE ? edge_rule_name((enum edge_rule)part.rule) : NULL);
@@ -70,16 +88,31 @@ static void json_hop(struct json *json, const struct path_report *report, const 
     else
         json_null(json, "sequence");
     json_close(json, '}');
-    text_finish(&name);
 }
 
-static void json_hops(struct json *json, const struct path_report *report)
+enum { PRINTED_AT_ONCE = 1 << 20 };
+
+/* Written as they come, so that the text of a long path never lies in memory as a whole. */
+static void json_hops(struct json *json, const struct path_report *report, struct file_writer *writer)
 {
+    struct hop_texts texts = {.name = TEXT_INIT};
+    trace_tracks(report->graph->trace, &texts.track_count);
+    texts.lanes = calloc((size_t)texts.track_count + 1, sizeof *texts.lanes);
+    json->out->failed |= !texts.lanes;
     json_open(json, "hops", '[');
-    for (size_t f = 0; f < report->hops->fold_count; f++)
+    for (size_t f = 0; texts.lanes && f < report->hops->fold_count; f++) {
         for (uint32_t at = 0; at < report->hops->folds[f].period; at++)
-            json_hop(json, report, &report->hops->folds[f], at, f);
+            json_hop(json, report, &report->hops->folds[f], at, f, &texts);
+        if (json->out->length < PRINTED_AT_ONCE || json->out->failed)
+            continue;
+        file_write(writer, json->out->data, json->out->length);
+        text_clear(json->out);
+    }
     json_close(json, ']');
+    for (uint32_t i = 0; texts.lanes && i < texts.track_count; i++)
+        text_finish(&texts.lanes[i]);
+    free(texts.lanes);
+    text_finish(&texts.name);
 }
 
 static void json_near(struct json *json, const struct path_report *report)
@@ -203,7 +236,8 @@ static void json_blame(struct json *json, const struct trace *trace, const struc
     json_close(json, ']');
 }
 
-void print_path_json(const struct path_report *report, const struct path_blame *blame, uint64_t top, struct text *out)
+void print_path_json(const struct path_report *report, const struct path_blame *blame, uint64_t top, struct text *out,
+                     struct file_writer *writer)
 {
     const struct critical_path *path = report->path;
     struct json json = {.out = out};
@@ -221,7 +255,7 @@ void print_path_json(const struct path_report *report, const struct path_blame *
     json_string(&json, "least_confidence", confidence_name(path->least_confidence));
     json_string(&json, "by", path_dimension_name(report->by));
     json_composition(&json, report->rows, path->length_ns, top);
-    json_hops(&json, report);
+    json_hops(&json, report, writer);
     json_blame(&json, report->graph->trace, blame);
     json_near(&json, report);
     json_imbalance(&json, report);

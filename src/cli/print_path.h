@@ -12,7 +12,9 @@ struct path_blame {
     size_t count;
 };
 
-void print_path_json(const struct path_report *report, const struct path_blame *blame, uint64_t top, struct text *out);
+/* Parts of a long text are written on the way; the rest is left in `out`. */
+void print_path_json(const struct path_report *report, const struct path_blame *blame, uint64_t top, struct text *out,
+                     struct file_writer *writer);
 void print_path_csv(const struct path_rows *rows, int64_t whole_ns, uint64_t top, struct text *out);
 /* The table of who waited for whom. */
 void print_path_blame(const struct trace *trace, const struct path_blame *blame, uint64_t top,

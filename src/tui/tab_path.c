@@ -135,11 +135,10 @@ static void add_hops(struct app *app, struct path_tab *tab)
 
 static void add_blame(struct app *app, struct path_tab *tab)
 {
-    CLEANUP(wait_states_destroyp) struct wait_states *states = NULL;
     CLEANUP(freep) struct wait_blame *rows = NULL;
     struct error err = ERROR_INIT;
     size_t count = 0;
-    if (wait_states_create(app->trace, NULL, &states, &err) < 0 || wait_states_blame(states, app->trace, &rows, &count, &err) < 0) {
+    if (wait_blame_create(app->trace, NULL, &rows, &count, &err) < 0) {
         add_line(&tab->list.grid, err.text);
         return;
     }

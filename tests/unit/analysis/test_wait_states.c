@@ -63,6 +63,31 @@ static span_id receive_at(struct world *world, int rank, int64_t begin_ns, int64
     return add(world, world->lanes[rank], begin_ns, end_ns, "mpi", "MPI_Recv", SPAN_KIND_RECV, NULL);
 }
 
+/* Sums are the same, whether states are kept or not. */
+static void assert_same_blame(const struct wait_states *states, const struct trace *trace)
+{
+    CLEANUP(freep) struct wait_blame *kept = NULL;
+    CLEANUP(freep) struct wait_blame *direct = NULL;
+    size_t kept_count, direct_count;
+    int64_t time_ns = 0;
+    assert_int_equal(wait_states_blame(states, trace, &kept, &kept_count, NULL), 0);
+    assert_int_equal(wait_blame_create(trace, NULL, &direct, &direct_count, NULL), 0);
+    assert_int_equal(kept_count, direct_count);
+    for (size_t i = 0; i < kept_count; i++) {
+        assert_int_equal(kept[i].cause_lane.index, direct[i].cause_lane.index);
+        assert_int_equal(kept[i].cause.index, direct[i].cause.index);
+        assert_int_equal(kept[i].victim_lane.index, direct[i].victim_lane.index);
+        assert_int_equal(kept[i].victim.index, direct[i].victim.index);
+        assert_int_equal(kept[i].pattern, direct[i].pattern);
+        assert_int_equal(kept[i].confidence, direct[i].confidence);
+        assert_int_equal(kept[i].count, direct[i].count);
+        assert_int_equal(kept[i].time_ns, direct[i].time_ns);
+        assert_true(i == 0 || kept[i].time_ns <= kept[i - 1].time_ns);
+        time_ns += kept[i].time_ns;
+    }
+    assert_int_equal(time_ns, states->waited_ns);
+}
+
 static struct wait_states *finish(struct world *world, struct trace **ret_trace)
 {
     struct wait_states *states;
@@ -77,6 +102,7 @@ static struct wait_states *finish(struct world *world, struct trace **ret_trace)
         waited_ns += states->states[i].time_ns;
     assert_int_equal(sum_ns, states->waited_ns);
     assert_int_equal(waited_ns, states->waited_ns);
+    assert_same_blame(states, *ret_trace);
     return states;
 }
 

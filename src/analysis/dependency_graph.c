@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "clock_alignment.h"
 #include "graph_rules.h"
+#include "span_table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -87,7 +88,10 @@ int dependency_graph_create(const struct trace *trace, const struct graph_option
     struct error own = ERROR_INIT;
     struct graph_rules rules = {.trace = trace, .options = options ? options : &no_options, .progress = progress};
     err = err ? err : &own;
-    int code = graph_builder_create(trace, &rules.builder);
+    int code = spans_are_whole(trace, err);
+    if (code < 0)
+        return code;
+    code = graph_builder_create(trace, &rules.builder);
     if (code == 0)
         code = rules_init(&rules);
     if (code < 0)

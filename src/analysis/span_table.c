@@ -41,6 +41,20 @@ static void copy_block(struct span_table *table, const struct span_block *block)
     }
 }
 
+int spans_are_whole(const struct trace *trace, struct error *err)
+{
+    uint32_t track_count, next_track = 0, next_span = 0;
+    trace_tracks(trace, &track_count);
+    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_SPANS); i++) {
+        struct block_info info = trace_block_info(trace, FAMILY_SPANS, i);
+        if (info.run || info.track.index >= track_count || info.track.index < next_track || info.first != next_span)
+            return error_set(err, -EINVAL, "the trace is not finished, or damaged: `hprofiler recover` or a later look gives a whole one");
+        next_track = info.track.index;
+        next_span += info.count;
+    }
+    return 0;
+}
+
 static int read_blocks(struct span_table *table, const struct progress *progress, struct error *err)
 {
     uint32_t blocks = trace_block_count(table->trace, FAMILY_SPANS), next_track = 0, next_span = 0;
@@ -50,8 +64,6 @@ static int read_blocks(struct span_table *table, const struct progress *progress
     for (uint32_t i = 0; i < blocks; i++) {
         struct block_info info = trace_block_info(table->trace, FAMILY_SPANS, i);
         struct span_block block;
-        if (info.run || info.track.index >= table->track_count || info.track.index + 1 < next_track || info.first != next_span)
-            return error_set(err, -EINVAL, "the trace is not finished: `hprofiler recover` or a later look gives a whole one");
         int result = trace_spans_scan(table->trace, i, columns, &block, err);
         if (result < 0)
             return result;
@@ -72,13 +84,16 @@ int span_table_create(const struct trace *trace, const struct progress *progress
     CLEANUP(span_table_destroyp) struct span_table *table = calloc(1, sizeof *table);
     if (!table)
         return error_set(err, -ENOMEM, "spans: out of memory");
+    int result = spans_are_whole(trace, err);
+    if (result < 0)
+        return result;
     uint64_t rows = trace_row_count(trace, FAMILY_SPANS);
     table->trace = trace;
     table->tracks = trace_tracks(trace, &table->track_count);
     table->count = (uint32_t)rows;
     if (rows >= ID_NONE || allocate(table) < 0)
         return error_set(err, -ENOMEM, "spans: out of memory");
-    int result = read_blocks(table, progress, err);
+    result = read_blocks(table, progress, err);
     if (result < 0)
         return result;
     *ret_table = TAKE_PTR(table);

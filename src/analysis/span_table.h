@@ -27,7 +27,9 @@ struct span_table {
     } blocks[SPAN_TABLE_BLOCKS];
 };
 
-/* -EINVAL with a text for a trace that is still growing. */
+/* Whether spans are there by track, numbered without a gap: -EINVAL with a text for a trace that still grows, or lost blocks. */
+int spans_are_whole(const struct trace *trace, struct error *err);
+/* -EINVAL as above. */
 int span_table_create(const struct trace *trace, const struct progress *progress, struct span_table **ret_table, struct error *err);
 void span_table_destroy(struct span_table *table);
 DEFINE_CLEANUP(struct span_table *, span_table_destroy)

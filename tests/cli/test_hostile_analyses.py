@@ -91,3 +91,18 @@ def test_waits_of_ages_add_up(hprofiler, tmp_path):
     run = answer(hprofiler, "efficiency", write_ranks(tmp_path / "long.json", ranks))["runs"][0]
     assert run["waited_ns"] == (1 << 63) - 1
     assert all(row["time_ns"] > 0 for row in run["patterns"])
+
+
+def test_spans_that_are_missing_are_said(hprofiler, two_ranks, tmp_path):
+    """A native file of which any one page is damaged: what is whole of a run has no critical path."""
+    native, damaged = tmp_path / "two.hpt", tmp_path / "damaged.hpt"
+    assert ask(hprofiler, "export", two_ranks, "-o", str(native)).returncode == 0
+    content = native.read_bytes()
+    missing = 0
+    for at in range(4096 + 64, len(content), 4096):
+        damaged.write_bytes(content[:at] + bytes([content[at] ^ 0xff]) + content[at + 1:])
+        for command, options in (("critical-path", ()), ("what-if", ("--network", "0,inf")), ("efficiency", ())):
+            done = ask(hprofiler, command, damaged, *options)
+            assert done.returncode in (0, 1), (at, done.stderr)
+            missing += "not finished, or damaged" in done.stderr
+    assert missing >= 3

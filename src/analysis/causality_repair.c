@@ -63,19 +63,21 @@ static int by_clock_and_time(const void *left, const void *right)
 
 static void make_knots(struct repair *repair)
 {
-    if (repair->event_count)
-        qsort(repair->events, repair->event_count, sizeof *repair->events, by_clock_and_time);
+    struct knot *knots = repair->knots;
+    if (!repair->event_count || !knots)
+        return;
+    qsort(repair->events, repair->event_count, sizeof *repair->events, by_clock_and_time);
     for (size_t i = 0; i < repair->event_count; i++) {
         const struct causal_event *event = &repair->events[i];
         struct clock *clock = &repair->clocks[event->clock];
-        struct knot *last = clock->knot_count ? &repair->knots[repair->knot_count - 1] : NULL;
+        struct knot *last = clock->knot_count ? &knots[repair->knot_count - 1] : NULL;
         if (!last)
             clock->first_knot = repair->knot_count;
         if (!last || last->time_ns != event->time_ns) {
-            repair->knots[repair->knot_count++] = (struct knot){event->time_ns, event->time_ns, i, 0};
+            knots[repair->knot_count++] = (struct knot){event->time_ns, event->time_ns, i, 0};
             clock->knot_count++;
         }
-        repair->knots[repair->knot_count - 1].count++;
+        knots[repair->knot_count - 1].count++;
         repair->exchanges[event->exchange].pending += !event->effect;
     }
 }

@@ -203,7 +203,7 @@ static int predict(const struct what_if_values *values, const struct request *re
         result = path_parts_create(what_if->path, activities, NULL, &parts, err);
     if (result == 0)
         result = path_rows_create(what_if->path, parts, NULL, by, &rows, err);
-    if (result < 0)
+    if (result != 0)
         return result;
     struct text text = TEXT_INIT;
     uint64_t top = values->top == TOP_DEFAULT ? (invocation->format == OUTPUT_TEXT ? 15 : 0) : values->top;

@@ -63,10 +63,9 @@ bool key_holds(const struct key_binding *binding, unsigned place)
         return false;
     for (const char *at = binding->names; *at;) {
         size_t length = strcspn(at, " ");
-        int number;
         bool first = true;
         for (const struct key_binding *other = key_bindings; other < binding && first; other++)
-            first = !(other->places & place) || (number = number_of_key(other, key_of_name(at, length))) < 0;
+            first = !(other->places & place) || number_of_key(other, key_of_name(at, length)) < 0;
         if (first)
             return true;
         at += length + (at[length] == ' ');

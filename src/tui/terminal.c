@@ -59,6 +59,8 @@ static SCREEN *open_screen(void)
     const char *term = getenv("TERM"), *colours = getenv("COLORTERM");
     bool direct = colours && (strcmp(colours, "truecolor") == 0 || strcmp(colours, "24bit") == 0);
     char name[128];
+    if (!term)
+        return NULL;
     snprintf(name, sizeof name, "%.*s-direct", (int)strcspn(term, "-"), term);
     if (direct && is_known(name)) {
         SCREEN *screen = newterm(name, stdout, stdin);

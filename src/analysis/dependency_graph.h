@@ -50,13 +50,19 @@ struct graph_lane {
     uint32_t first_point, point_count;
     int64_t clock_bound_ns; /* of its times against those of the other lanes: half the width of what is possible; 0 within one clock */
     uint64_t clock;         /* equal for lanes whose times are of one clock; UINT64_MAX: not known */
+    int64_t node_bound_ns;  /* what of clock_bound_ns is the machine's against other machines */
+    uint64_t node_clock;    /* equal for lanes of one machine's clock, devices' that were placed on it included; UINT64_MAX: not known */
 };
 
 /* How far a lag between two lanes may be wrong for their clocks; 0 within one clock. */
 static inline int64_t graph_clock_bound(const struct graph_lane *from, const struct graph_lane *to)
 {
     bool same = from == to || (from->clock == to->clock && from->clock != UINT64_MAX);
-    return same ? 0 : from->clock_bound_ns + to->clock_bound_ns;
+    if (same)
+        return 0;
+    bool beside = from->node_clock == to->node_clock && from->node_clock != UINT64_MAX;
+    int64_t bound_ns = from->clock_bound_ns + to->clock_bound_ns;
+    return beside ? bound_ns - from->node_bound_ns - to->node_bound_ns : bound_ns;
 }
 
 struct graph_edge {

@@ -7,6 +7,7 @@
 #include "graph_internal.h"
 
 #include "base/array.h"
+#include "clock_alignment.h"
 
 #include <errno.h>
 
@@ -38,30 +39,36 @@ int graph_sort_edges(struct graph_builder *builder)
     return 0;
 }
 
-static uint64_t lane_clock(const struct trace *trace, track_id track)
+static void find_clock(const struct trace *trace, struct graph_lane *lane)
 {
     uint32_t track_count, process_count, node_count;
     const struct trace_track *tracks = trace_tracks(trace, &track_count);
     const struct trace_process *processes = trace_processes(trace, &process_count);
     const struct trace_node *nodes = trace_nodes(trace, &node_count);
-    if (track.index >= track_count || tracks[track.index].process.index >= process_count)
-        return UINT64_MAX;
-    const struct trace_track *of = &tracks[track.index];
+    lane->clock = lane->node_clock = UINT64_MAX;
+    if (lane->track.index >= track_count || tracks[lane->track.index].process.index >= process_count)
+        return;
+    const struct trace_track *of = &tracks[lane->track.index];
+    node_id node = processes[of->process.index].node;
+    if (node.index < node_count) {
+        string_id domain = nodes[node.index].clock_domain;
+        int64_t bound_ns = clock_bound_of_node(trace, node);
+        lane->node_clock = domain.index != STRING_NONE.index ? domain.index : UINT64_C(1) << 61 | node.index;
+        lane->node_bound_ns = bound_ns > lane->clock_bound_ns ? lane->clock_bound_ns : bound_ns > 0 ? bound_ns : 0;
+    }
+    lane->clock = lane->node_clock;
     if (of->kind == TRACK_KIND_STREAM ||
         of->kind == TRACK_KIND_DEVICE) /* each process places the times of its devices */
-        return UINT64_C(1) << 62 | (uint64_t)of->process.index << 24 | ((uint32_t)of->device & 0xffffff);
-    uint32_t node = processes[of->process.index].node.index;
-    if (node >= node_count)
-        return UINT64_MAX;
-    string_id domain = nodes[node].clock_domain;
-    return domain.index != STRING_NONE.index ? domain.index : UINT64_C(1) << 61 | node;
+        lane->clock = UINT64_C(1) << 62 | (uint64_t)of->process.index << 24 | ((uint32_t)of->device & 0xffffff);
 }
 
 void graph_find_clocks(struct graph_builder *builder)
 {
     for (uint32_t l = 0; l < builder->lane_count; l++) {
         struct graph_lane *lane = &builder->columns.lanes[l];
-        lane->clock = builder->columns.trace ? lane_clock(builder->columns.trace, lane->track) : UINT64_MAX;
+        lane->clock = lane->node_clock = UINT64_MAX;
+        if (builder->columns.trace)
+            find_clock(builder->columns.trace, lane);
     }
 }
 

@@ -106,3 +106,23 @@ def test_spans_that_are_missing_are_said(hprofiler, two_ranks, tmp_path):
             assert done.returncode in (0, 1), (at, done.stderr)
             missing += "not finished, or damaged" in done.stderr
     assert missing >= 3
+
+
+def test_a_machine_is_not_off_against_itself(hprofiler, tmp_path):
+    """A machine whose clock may be a millisecond off against others', and a kernel that runs one microsecond after its launch: both
+    times are of that machine."""
+    span = '{{"ph":"X","name":"{}","cat":"cuda","kind":"{}","pid":1,"tid":{},"ts":{},"dur":4.000}}'
+    link = '{"ph":"M","name":"hprofiler_link","cat":"launch","ts":0,"pid":1,"tid":3,"id":1,' \
+           '"args":{"from":0,"to":1,"kind":"launch","confidence":"certain"}}'
+    text = HEAD + ",\n".join([span.format("cudaLaunchKernel", "launch", 3, "1.000"), span.format("saxpy", "kernel", 4, "2.000"), link]) + TAIL
+    section = {
+        "format": 1, "time_shift_ns": 0, "spans": 2, "instants": 0, "counters": 0, "links": 1, "samples": 0,
+        "metadata": [["command", "made"], ["clock.bound_ns.0", "1000000"]], "nodes": [{"name": "node", "clock_domain": "made:1"}],
+        "processes": [{"node": 0, "pid": 100, "start_ns": 0}],
+        "tracks": [{"kind": "thread", "name": "main", "process": 0, "tid": 100, "tids": [3]},
+                   {"kind": "stream", "name": "stream 7", "process": 0, "device": 0, "stream": 7, "tids": [4]}],
+        "modules": [], "frames": [], "stacks": [], "groups": [], "ledger": [], "members": [], "offset": len(text)}
+    path = tmp_path / "device.json"
+    path.write_text(text + json.dumps(section, separators=(",", ":")) + "}\n")
+    report = answer(hprofiler, "critical-path", path)
+    assert {"rule": "launch", "confidence": "certain", "count": 1} in report["edges"]

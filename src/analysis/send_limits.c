@@ -10,7 +10,7 @@
 
 /* A call that ended after the posting of a receive for what it sends. */
 struct held_call {
-    int64_t begin_ns, posted_ns, end_ns; /* posted: the last of them */
+    int64_t begin_ns, posted_ns, end_ns; /* posted: the last of them; begin: of the call, or of what it waited for last beside that */
     uint64_t nodes, bytes;               /* of the largest: one of them was waited for, nothing says which */
     bool explained;                      /* by something else that it waits for */
 };
@@ -92,15 +92,17 @@ int send_limits_look(struct send_limits *limits, const struct sent_message *mess
                                           : 0;
 }
 
-/* A call that waited for a message no longer than such messages take is explained by it. */
+/* A call that waited for a message no longer than such messages take is explained by it. Where the message was sent later than the
+ * receive was posted, it is the likelier cause, however long it took. */
 void send_limits_look_again(struct send_limits *limits, const struct sent_message *message)
 {
     uint64_t place, least_ns;
     if (message->came_ns == INT64_MAX || !map_get(&limits->calls, message->receiver, &place) ||
         !map_get(&limits->least, least_key(LEAST_MESSAGE, message->nodes, message->bytes), &least_ns))
         return;
-    int64_t lag_ns = message->came_ns - message->sent_ns;
-    limits->held[place].explained |= lag_ns < MANY * (int64_t)least_ns;
+    struct held_call *call = &limits->held[place];
+    call->explained |= message->came_ns - message->sent_ns < MANY * (int64_t)least_ns;
+    call->begin_ns = message->sent_ns > call->begin_ns ? message->sent_ns : call->begin_ns;
 }
 
 int send_limits_decide(struct send_limits *limits)

@@ -131,6 +131,28 @@ static void test_what_was_seen_to_wait_tells_of_larger_sends(void **state)
     (void)state;
 }
 
+/* Both wait for each other's message in one call, and each has posted its receive before: the later message is the cause, not that posting. */
+static void test_a_later_message_explains_a_call_better_than_a_posting(void **state)
+{
+    track_id rank[2];
+    struct trace_builder *builder = builder_of(2, rank);
+    span_id sends[2] = {send_at(builder, rank[0], 100, 110, "MPI_Isend", 64, "standard"), send_at(builder, rank[1], 900, 910, "MPI_Isend", 64, "standard")};
+    span_id receives[2] = {receive_at(builder, rank[0], 90, 95, "MPI_Irecv", 1), receive_at(builder, rank[1], 800, 810, "MPI_Irecv", 0)};
+    graph_link(builder, LINK_KIND_MESSAGE, sends[0], receives[1]);
+    graph_link(builder, LINK_KIND_MESSAGE, sends[1], receives[0]);
+    graph_link(builder, LINK_KIND_MESSAGE, send_at(builder, rank[0], 10, 11, "MPI_Send", 64, "standard"), /* a quick one */
+               receive_at(builder, rank[1], 5, 15, "MPI_Recv", 0));
+    for (int i = 0; i < 2; i++) {
+        span_id wait = graph_span(builder, rank[i], i ? 920 : 120, i ? 930 : 940, "MPI_Waitall", SPAN_KIND_WAIT, NULL);
+        graph_link(builder, LINK_KIND_REQUEST, sends[i], wait);
+        graph_link(builder, LINK_KIND_REQUEST, receives[i], wait);
+    }
+    struct made_graph made = graph_made(builder, NULL);
+    assert_int_equal(edges_by(&made, EDGE_RULE_LARGE_SEND), 0);
+    graph_unmade(&made);
+    (void)state;
+}
+
 /* Of slow sends that end at any time after the posting nothing is said. */
 static void test_where_nothing_was_seen_of_sends_nothing_is_guessed(void **state)
 {
@@ -399,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_a_synchronous_send_waits_for_its_receive),
         cmocka_unit_test(test_only_a_large_send_waits),
         cmocka_unit_test(test_what_was_seen_to_wait_tells_of_larger_sends),
+        cmocka_unit_test(test_a_later_message_explains_a_call_better_than_a_posting),
         cmocka_unit_test(test_where_nothing_was_seen_of_sends_nothing_is_guessed),
         cmocka_unit_test(test_all_wait_for_the_last_at_a_reduction),
         cmocka_unit_test(test_nothing_to_reduce_holds_nobody_up),

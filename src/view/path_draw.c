@@ -249,6 +249,10 @@ static void draw_title(struct drawing *drawing, const char *dot)
                     slash && slash[1]     ? slash + 1
                     : command && *command ? command
                                           : "trace");
+    if (path->length_ns == 0) {
+        text_addf(drawing->out, "%snothing in the trace takes time: there is no critical path\n", dot);
+        return;
+    }
     text_addf(drawing->out, "%sran %s%scritical path %s, %s %% of it explained\n", dot,
               format_duration(makespan, sizeof makespan, path->makespan_ns), dot,
               format_duration(length, sizeof length, path->length_ns),
@@ -428,6 +432,8 @@ void path_report_draw(const struct path_report *report, uint64_t top, const stru
     struct drawing drawing = {.report = report, .look = look, .out = out, .top = top};
     const char *dot = look->utf8 ? " · " : " | ";
     draw_title(&drawing, dot);
+    if (report->path->length_ns == 0)
+        return;
     draw_proofs(&drawing, dot);
     draw_allocation(&drawing, dot);
     draw_graph(&drawing, dot);

@@ -126,3 +126,13 @@ def test_a_machine_is_not_off_against_itself(hprofiler, tmp_path):
     path.write_text(text + json.dumps(section, separators=(",", ":")) + "}\n")
     report = answer(hprofiler, "critical-path", path)
     assert {"rule": "launch", "confidence": "certain", "count": 1} in report["edges"]
+
+
+@pytest.mark.parametrize("events", ["[]", '[{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":0}]'])
+def test_where_nothing_takes_time_there_is_no_path(hprofiler, tmp_path, events):
+    path = tmp_path / "empty.json"
+    path.write_text(events)
+    done = ask(hprofiler, "critical-path", path)
+    assert done.returncode == 0 and "no critical path" in done.stdout and "%" not in done.stdout, done.stdout
+    report = answer(hprofiler, "critical-path", path)
+    assert (report["length_ns"], report["hops"], report["composition"]) == (0, [], [])

@@ -9,8 +9,11 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/thread_pool.h"
 
 #include <errno.h>
+
+#define POINTS_FOR_THREADS (UINT32_C(1) << 18) /* below it threads cost more than they bring */
 
 struct way {
     int64_t length_ns, explained_ns;
@@ -214,9 +217,27 @@ static void find_bounds(struct critical_path *path)
         path->length_low_ns = path->length_ns;
 }
 
+static void find_tails(void *ways)
+{
+    critical_path_find_tails(ways);
+}
+
+/* Ways from the begin and to the end need nothing of each other: in large graphs a thread each. */
+static void find_both(struct longest_ways *ways)
+{
+    CLEANUP(thread_pool_destroyp) struct thread_pool *pool = NULL;
+    bool beside = ways->graph->point_count >= POINTS_FOR_THREADS && thread_pool_create(1, &pool) == 0 &&
+                  thread_pool_submit(pool, find_tails, ways) == 0;
+    find_ways(ways);
+    if (beside)
+        thread_pool_wait(pool);
+    else
+        find_tails(ways);
+}
+
 static int find_path(struct critical_path *path, struct longest_ways *ways, struct error *err)
 {
-    find_ways(ways);
+    find_both(ways);
     uint32_t end = find_end(ways);
     if (end == POINT_NONE) /* an empty graph: a path of no length */
         return 0;
@@ -237,19 +258,20 @@ int critical_path_create(const struct dependency_graph *graph, struct critical_p
     CLEANUP(critical_path_destroyp) struct critical_path *path = calloc(1, sizeof *path);
     CLEANUP(freep) int64_t *length_ns = array_resize_exact(NULL, graph->point_count, sizeof *length_ns);
     CLEANUP(freep) uint8_t *confidence = array_resize_exact(NULL, graph->point_count, 1);
-    int64_t *explained_ns = array_resize_exact(NULL, graph->point_count, sizeof *explained_ns);
+    CLEANUP(freep) int64_t *explained_ns = array_resize_exact(NULL, graph->point_count, sizeof *explained_ns);
+    int64_t *tail_ns = array_resize_exact(NULL, graph->point_count, sizeof *tail_ns);
     if (path) {
         path->graph = graph;
         path->measured_ns = graph->time_ns;
-        path->slack_ns = explained_ns; /* becomes the slacks */
+        path->slack_ns = tail_ns; /* becomes the slacks */
         path->makespan_ns = graph->end_ns - graph->begin_ns;
     } else
-        free(explained_ns);
-    if (!path || !length_ns || !confidence || !explained_ns)
+        free(tail_ns);
+    if (!path || !length_ns || !confidence || !explained_ns || !tail_ns)
         return error_set(err, -ENOMEM, "the critical path (%u points) needs more memory than there is",
                          graph->point_count);
     struct longest_ways ways = {
-        .graph = graph, .length_ns = length_ns, .explained_ns = explained_ns, .confidence = confidence};
+        .graph = graph, .length_ns = length_ns, .explained_ns = explained_ns, .tail_ns = tail_ns, .confidence = confidence};
     int result = find_path(path, &ways, err);
     if (result == 0)
         result = critical_path_find_slack(path, &ways);

@@ -9,7 +9,8 @@
 struct longest_ways {
     const struct dependency_graph *graph;
     int64_t *length_ns;
-    int64_t *explained_ns; /* the path found, critical_path_find_slack puts slacks in their place */
+    int64_t *explained_ns;
+    int64_t *tail_ns;      /* the longest way from it to any end; critical_path_find_slack puts slacks in their place */
     uint8_t *confidence;   /* of the least sure edge */
 };
 
@@ -25,7 +26,9 @@ static inline int64_t edge_explained(const struct graph_edge *edge)
 
 #define NEAR_PATHS_MAX 100
 
-/* Slacks into path->slack_ns, which becomes ways->explained_ns; near paths. */
+/* Fills tail_ns alone, by walking the order backwards: may run beside whoever fills the rest. */
+void critical_path_find_tails(struct longest_ways *ways);
+/* Slacks into path->slack_ns, which is ways->tail_ns; near paths. */
 int critical_path_find_slack(struct critical_path *path, struct longest_ways *ways);
 
 #endif

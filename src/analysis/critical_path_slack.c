@@ -4,9 +4,10 @@
 
 #include <errno.h>
 
-/* The longest way from a point to any end, by walking the order backwards. */
-static void find_tails(const struct dependency_graph *graph, int64_t *tail_ns)
+void critical_path_find_tails(struct longest_ways *ways)
 {
+    const struct dependency_graph *graph = ways->graph;
+    int64_t *tail_ns = ways->tail_ns;
     for (uint32_t p = 0; p < graph->point_count; p++)
         tail_ns[p] = 0;
     for (uint32_t i = graph->point_count; i-- > 0;) {
@@ -102,8 +103,7 @@ static void look_at_ends(const struct critical_path *path, const struct longest_
 
 int critical_path_find_slack(struct critical_path *path, struct longest_ways *ways)
 {
-    int64_t *tail_ns = ways->explained_ns;
-    find_tails(path->graph, tail_ns);
+    int64_t *tail_ns = ways->tail_ns;
     struct near_list list = {.paths = calloc(NEAR_PATHS_MAX, sizeof *list.paths)};
     if (!list.paths)
         return -ENOMEM;

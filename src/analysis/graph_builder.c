@@ -68,6 +68,8 @@ int graph_builder_add_lane(struct graph_builder *builder, track_id track, int64_
 static bool grow(void *column, size_t *capacity, uint32_t count, size_t item_size)
 {
     void *items;
+    if (count < *capacity)
+        return true;
     memcpy(&items, column, sizeof items);
     items = array_reserve(items, capacity, (size_t)count + 1, item_size);
     if (items)

@@ -157,6 +157,15 @@ int graph_rules_each_span(struct graph_rules *rules, uint64_t kinds, bool payloa
     return code;
 }
 
+int graph_rules_each_id(struct graph_rules *rules, uint64_t kinds, int (*each)(void *context, const struct graph_row *row), void *context)
+{
+    int code = 0;
+    for (uint32_t span = 0; span < rules->span_count && code == 0; span++)
+        if (rules->end_point[span] != POINT_NONE && kinds >> rules->kind[span] & 1)
+            code = each(context, &(struct graph_row){.span = {span}});
+    return code;
+}
+
 int graph_rules_payload(struct graph_rules *rules, span_id span, struct payload *ret_payload)
 {
     uint32_t block, row;

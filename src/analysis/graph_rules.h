@@ -115,6 +115,8 @@ struct graph_row {
 };
 int graph_rules_each_span(struct graph_rules *rules, uint64_t kinds, bool payloads, int (*each)(void *context, const struct graph_row *row),
                           void *context, struct error *err);
+/* The same for who needs nothing but the ids: rows have no block, and none is read. */
+int graph_rules_each_id(struct graph_rules *rules, uint64_t kinds, int (*each)(void *context, const struct graph_row *row), void *context);
 /* The payload of one span; rows near each other are quick. PAYLOAD_NONE where there is none. Strings and numbers only: no JSON. */
 int graph_rules_payload(struct graph_rules *rules, span_id span, struct payload *ret_payload);
 /* All links of these kinds (bits by enum link_kind) both of whose spans are on lanes. */

@@ -143,7 +143,11 @@ static int add_edges(struct device_rules *device, struct error *err)
     if (!string_table_find(trace_strings(rules->trace), "clFinish", strlen("clFinish"), &device->finish))
         device->finish = STRING_NONE;
     const uint64_t calls = UINT64_C(1) << SPAN_KIND_SYNC | UINT64_C(1) << SPAN_KIND_API | UINT64_C(1) << SPAN_KIND_LAUNCH;
-    return code ? code : graph_rules_each_span(rules, calls, false, on_call, device, err);
+    if (code)
+        return code;
+    /* Names are looked at for clFinish only. */
+    return string_is(device->finish, STRING_NONE) ? graph_rules_each_id(rules, calls, on_call, device)
+                                                  : graph_rules_each_span(rules, calls, false, on_call, device, err);
 }
 
 static bool has_devices(const struct graph_rules *rules)

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #define KIND(kind) (UINT64_C(1) << SPAN_KIND_##kind)
 
@@ -195,7 +196,8 @@ static int find_messages(struct mpi_rules *mpi, struct error *err)
     struct message_rules messages = {.mpi = mpi, .probe_track = TRACK_NONE};
     send_limits_init(&messages.limits);
     map_init(&messages.probed);
-    int code = graph_rules_each_span(mpi->rules, KIND(PROBE) | KIND(RECV), true, find_probed, &messages, err);
+    bool probes = memchr(mpi->rules->kind, SPAN_KIND_PROBE, mpi->rules->span_count);
+    int code = probes ? graph_rules_each_span(mpi->rules, KIND(PROBE) | KIND(RECV), true, find_probed, &messages, err) : 0;
     if (code == 0)
         code = graph_rules_each_link(mpi->rules, 1u << LINK_KIND_MESSAGE, message_edge, &messages, err);
     if (code == 0)

@@ -159,7 +159,7 @@ int graph_rules_openmp(struct graph_rules *rules, struct error *err)
     if (code == 0)
         code = graph_rules_each_group(rules, LINK_KIND_BARRIER, barrier_edges, &openmp, err);
     if (code == 0)
-        code = graph_rules_each_span(rules, waits, false, explain_alone, &openmp, err);
+        code = graph_rules_each_id(rules, waits, explain_alone, &openmp);
     free(openmp.released);
     return code < 0 && !err->text[0] ? error_set_errno(err, code, "edges of OpenMP") : code;
 }

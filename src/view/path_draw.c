@@ -147,14 +147,34 @@ static int by_fold_time(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
+/* The longest `count` of the folds, sorted: each new one is put in its place, as hardly any of millions is among few longest. */
+static void keep_longest(struct path_fold *longest, size_t count, const struct path_hops *hops)
+{
+    size_t kept = 0;
+    for (size_t f = 0; f < hops->fold_count; f++) {
+        const struct path_fold *fold = &hops->folds[f];
+        if (kept == count && by_fold_time(fold, &longest[kept - 1]) > 0)
+            continue;
+        size_t at = kept < count ? kept++ : kept - 1;
+        for (; at > 0 && by_fold_time(fold, &longest[at - 1]) < 0; at--)
+            longest[at] = longest[at - 1];
+        longest[at] = *fold;
+    }
+}
+
 /* Least time of a fold that is shown: the longest ones are, in order of time, until the table is full. */
 static struct path_fold last_shown(const struct path_hops *hops, size_t shown)
 {
+    enum { FEW = 256 };
     struct path_fold *sorted = malloc((hops->fold_count + 1) * sizeof *sorted);
     struct path_fold last = {.time_ns = 0, .first = UINT32_MAX};
     if (sorted && shown > 0 && shown < hops->fold_count) {
-        memcpy(sorted, hops->folds, hops->fold_count * sizeof *sorted);
-        qsort(sorted, hops->fold_count, sizeof *sorted, by_fold_time);
+        if (shown <= FEW)
+            keep_longest(sorted, shown, hops);
+        else {
+            memcpy(sorted, hops->folds, hops->fold_count * sizeof *sorted);
+            qsort(sorted, hops->fold_count, sizeof *sorted, by_fold_time);
+        }
         last = sorted[shown - 1];
     }
     free(sorted);

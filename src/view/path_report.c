@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/thread_pool.h"
 
 #include <errno.h>
 
@@ -19,28 +20,90 @@ struct path_part path_hop_part(const struct path_hop *hop)
                               .count = 1};
 }
 
-static int fill(struct path_report *report, const struct trace *trace, const struct path_report_options *options,
-                const struct progress *progress, struct error *err)
+/* Parts of a report that need nothing of each other. */
+enum { PART_ROWS, PART_HOPS, PART_IMBALANCE, PART_SLACK, PART_COUNT };
+
+struct filling {
+    struct path_report *report;
+    const struct trace *trace;
+    const struct path_report_options *options;
+    int activities_result, results[PART_COUNT];
+    struct error activities_err, errs[PART_COUNT];
+};
+
+static void name_activities(void *context)
 {
-    int result = dependency_graph_create(trace, NULL, progress, &report->graph, err);
-    if (result == 0)
-        result = activities_create(trace, progress, &report->activities, err);
-    if (result == 0 && options->where)
-        result = activity_set_create(trace, options->where, &report->where, err);
+    struct filling *filling = context;
+    filling->activities_result =
+        activities_create(filling->trace, NULL, &filling->report->activities, &filling->activities_err);
+}
+
+/* Activities are named beside the graph: both go through all spans, the graph takes much longer. */
+static int fill_bases(struct filling *filling, const struct progress *progress, struct error *err)
+{
+    CLEANUP(thread_pool_destroyp) struct thread_pool *pool = NULL;
+    bool beside = thread_pool_create(1, &pool) == 0 && thread_pool_submit(pool, name_activities, filling) == 0;
+    int result = dependency_graph_create(filling->trace, NULL, progress, &filling->report->graph, err);
+    if (beside)
+        thread_pool_wait(pool);
+    else
+        name_activities(filling);
+    if (result == 0 && filling->activities_result < 0)
+        return error_set(err, filling->activities_result, "%s", filling->activities_err.text);
+    return result;
+}
+
+static int fill_rows(struct filling *filling, struct error *err)
+{
+    struct path_report *report = filling->report;
+    int result = path_parts_create(report->path, report->activities, report->where, &report->parts, err);
+    return result ? result
+                  : path_rows_create(report->path, report->parts, report->where, filling->options->by, &report->rows, err);
+}
+
+static void fill_part(void *context, size_t part)
+{
+    struct filling *filling = context;
+    struct path_report *report = filling->report;
+    struct error *err = &filling->errs[part];
+    int result = 0;
+    switch (part) {
+    case PART_ROWS: result = fill_rows(filling, err); break;
+    case PART_HOPS:
+        result = path_hops_create(report->path, report->activities, report->where, &report->hops, err);
+        break;
+    case PART_IMBALANCE:
+        result = path_imbalance_create(report->path, report->activities, &report->imbalance, err);
+        break;
+    default: result = path_slack_create(report->path, report->activities, report->where, &report->slack, err); break;
+    }
+    filling->results[part] = result;
+}
+
+static int fill_parts(struct filling *filling, struct error *err)
+{
+    CLEANUP(thread_pool_destroyp) struct thread_pool *pool = NULL;
+    if (thread_pool_create(0, &pool) == 0)
+        thread_pool_for(pool, PART_COUNT, fill_part, filling);
+    else
+        for (size_t part = 0; part < PART_COUNT; part++)
+            fill_part(filling, part);
+    for (size_t part = 0; part < PART_COUNT; part++)
+        if (filling->results[part] < 0)
+            return error_set(err, filling->results[part], "%s", filling->errs[part].text);
+    return 0;
+}
+
+static int fill(struct filling *filling, const struct progress *progress, struct error *err)
+{
+    struct path_report *report = filling->report;
+    int result = fill_bases(filling, progress, err);
+    if (result == 0 && filling->options->where)
+        result = activity_set_create(filling->trace, filling->options->where, &report->where, err);
     progress_update(progress, "finding the critical path", 0, 0);
     if (result == 0)
         result = critical_path_create(report->graph, &report->path, err);
-    if (result == 0)
-        result = path_parts_create(report->path, report->activities, report->where, &report->parts, err);
-    if (result == 0)
-        result = path_rows_create(report->path, report->parts, report->where, options->by, &report->rows, err);
-    if (result == 0)
-        result = path_hops_create(report->path, report->activities, report->where, &report->hops, err);
-    if (result == 0)
-        result = path_imbalance_create(report->path, report->activities, &report->imbalance, err);
-    if (result == 0)
-        result = path_slack_create(report->path, report->activities, report->where, &report->slack, err);
-    return result;
+    return result ? result : fill_parts(filling, err);
 }
 
 int path_report_create(const struct trace *trace, const struct path_report_options *options,
@@ -50,7 +113,8 @@ int path_report_create(const struct trace *trace, const struct path_report_optio
     if (!report)
         return error_set(err, -ENOMEM, "out of memory");
     report->by = options->by;
-    int result = fill(report, trace, options, progress, err);
+    struct filling filling = {.report = report, .trace = trace, .options = options};
+    int result = fill(&filling, progress, err);
     if (result == 0)
         *ret_report = TAKE_PTR(report);
     return result;

@@ -206,7 +206,7 @@ static int report_node(const struct node_merging *merging, uint32_t node)
     const struct clock_domain *domain = &merging->domains[merging->nodes[node].domain];
     bool first = true;
     int64_t own_begin_ns = 0;
-    *report = (struct node_report){.name = merging->nodes[node].name, .source = domain->source, .bound_ns = domain->bound_ns,
+    *report = (struct node_report){.name = strdup(merging->nodes[node].name), .source = domain->source, .bound_ns = domain->bound_ns,
                                    .drift_ppm = domain->map.count ? clock_map_drift_ppm(&domain->map) : 0};
     for (uint32_t i = 0; i < merging->source_count; i++) {
         const struct merge_source *source = &merging->sources[i];
@@ -222,8 +222,10 @@ static int report_node(const struct node_merging *merging, uint32_t node)
         first = false;
     }
     report->offset_ns = clock_domain_time(domain, own_begin_ns) - own_begin_ns;
-    if (domain->map.count && domain->via != merging->reference)
-        report->via = merge_node_name(merging, domain->via);
+    const char *via = domain->map.count && domain->via != merging->reference ? merge_node_name(merging, domain->via) : NULL;
+    report->via = via ? strdup(via) : NULL;
+    if (!report->name || (via && !report->via))
+        return -ENOMEM;
     return report_ranks(merging, node, &report->ranks);
 }
 
@@ -273,8 +275,11 @@ static int make_report(const struct node_merging *merging)
 
 void node_merge_report_finish(struct node_merge_report *report)
 {
-    for (uint32_t i = 0; i < report->node_count; i++)
+    for (uint32_t i = 0; i < report->node_count; i++) {
         text_finish(&report->nodes[i].ranks);
+        free(report->nodes[i].name);
+        free(report->nodes[i].via);
+    }
     free(report->nodes);
     text_finish(&report->notes);
     *report = (struct node_merge_report){0};

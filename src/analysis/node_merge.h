@@ -29,10 +29,10 @@ struct node_merge_options {
 };
 
 struct node_report {
-    const char *name;
+    char *name;                      /* own */
     struct text ranks;               /* "0-3,8"; empty: none known */
     enum clock_source source;
-    const char *via;                 /* node that it was compared with; NULL: the reference, or one without a trace */
+    char *via;                       /* own; node that it was compared with; NULL: the reference, or one without a trace */
     int64_t offset_ns;               /* the reference's clock less this node's, at begin_ns */
     double drift_ppm;
     int64_t bound_ns;                /* -1 = not known */
@@ -55,7 +55,7 @@ struct node_merge_report {
 };
 void node_merge_report_finish(struct node_merge_report *report);
 
-/* names: of the traces, for messages. The report lives as long as the traces. */
+/* names: of the traces, for messages. */
 int node_merge(const struct trace *const *traces, const char *const *names, uint32_t count, const struct node_merge_options *options,
                const struct progress *progress, struct trace **ret_trace, struct node_merge_report *ret_report, struct error *err);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The sizes of sends that were seen to wait for their receives, and of those that were seen to be gone before. */
 #include "send_limits.h"
 
 #include "base/array.h"

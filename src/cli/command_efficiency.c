@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct efficiency_values {
@@ -111,6 +112,28 @@ static int look_at(const char *path, const struct efficiency_options *window, co
     return result;
 }
 
+/* Whether a trace has some of its program's ranks only: it is no run of a series, but a piece of one. */
+static bool is_piece(const struct trace *trace)
+{
+    const char *size = trace_metadata(trace, "mpi.world_size");
+    uint32_t count, ranks = 0;
+    const struct trace_process *processes = trace_processes(trace, &count);
+    for (uint32_t i = 0; i < count; i++)
+        ranks += processes[i].rank >= 0;
+    return size && ranks > 0 && strtoull(size, NULL, 10) > ranks;
+}
+
+static int check_series(const struct efficiency_report *report, const struct invocation *invocation, struct error *err)
+{
+    size_t pieces = 0;
+    for (size_t i = 0; i < report->run_count; i++)
+        pieces += is_piece(report->runs[i].trace);
+    if (pieces < 2)
+        return 0;
+    return error_set(err, -EINVAL, "efficiency: %zu of these traces have only some of their program's ranks, so they are no runs to compare; put the ranks "
+                     "of each run together first: hprofiler merge-nodes %s ... -o run.hpt", pieces, invocation->operands[0]);
+}
+
 static int run(const void *values, const struct invocation *invocation, struct error *err)
 {
     const struct efficiency_values *efficiency_values = values;
@@ -129,6 +152,8 @@ static int run(const void *values, const struct invocation *invocation, struct e
         if (result == 0)
             efficiency_scale(report.runs[0].efficiency, one->efficiency, report.weak, &one->scaling);
     }
+    if (result == 0)
+        result = check_series(&report, invocation, err);
     if (result == 0)
         result = print_efficiency(&report, invocation, err);
     for (size_t i = 0; i < report.run_count; i++)

@@ -70,6 +70,7 @@ def test_what_is_no_run_is_refused(hprofiler, record, tmp_path):
     shutil.copy(traces[0], copy)
     assert "rank 0 is in" in call(hprofiler, "critical-path", traces[0], copy, status=1).stderr
     assert "merged already" in call(hprofiler, "critical-path", merged(hprofiler, traces, tmp_path), traces[1], status=1).stderr
+    assert "hprofiler merge-nodes" in call(hprofiler, "efficiency", *traces, status=1).stderr
     before = traces[2].read_bytes()
     assert "lost" in call(hprofiler, "critical-path", *traces, "-o", traces[2], status=2).stderr
     assert traces[2].read_bytes() == before

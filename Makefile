@@ -3,6 +3,7 @@
 #
 #   make demo     install what the build needs, build without the tests, profile the bundled example, print its summary
 #   make check    install what the tests need, build and run all of them in folders of their own below build/check
+#                 STAGES="gcc tidy": these only (tests/check.py --list)
 .PHONY: demo check build
 export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 
@@ -16,4 +17,4 @@ build:
 
 check:
 	scripts/install-deps build test
-	python3 -B tests/check.py
+	python3 -B tests/check.py $(STAGES)

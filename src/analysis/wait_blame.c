@@ -58,7 +58,7 @@ int wait_blame_add(struct wait_blame_sum *sum, const struct wait_state *state, s
     if (*slot != UINT32_MAX) {
         struct wait_blame *row = &sum->rows[*slot];
         row->count++;
-        row->time_ns += one.time_ns;
+        wait_time_add(&row->time_ns, one.time_ns);
         row->confidence = one.confidence > row->confidence ? one.confidence : row->confidence;
         return 0;
     }

@@ -71,8 +71,8 @@ static int activity_add(struct charging *charging, uint32_t span, int64_t late_n
         charging->activities = activities;
         activities[charging->activity_count++] = (struct activity){.key = key, .span = span};
     }
-    charging->activities[place].late_ns += late_ns;
-    charging->activities[place].waiting_ns += waiting_ns;
+    wait_time_add(&charging->activities[place].late_ns, late_ns);
+    wait_time_add(&charging->activities[place].waiting_ns, waiting_ns);
     return 0;
 }
 
@@ -295,8 +295,8 @@ static int delay_add(struct charging *charging, const struct wait_state *state, 
         }
     }
     out->delays[place].count++;
-    out->delays[place].direct_ns += direct_ns;
-    out->delays[place].propagated_ns += propagated_ns;
+    wait_time_add(&out->delays[place].direct_ns, direct_ns);
+    wait_time_add(&out->delays[place].propagated_ns, propagated_ns);
     int result = 0;
     for (size_t i = 0; i < charging->window_count && activity->span == ID_NONE && result == 0; i++) {
         charging->window[i].delay = (uint32_t)place;
@@ -322,18 +322,22 @@ static int charge_one(struct charging *charging, uint32_t index)
     int result = find_shares(charging, index);
     int64_t parts_ns = 0, direct_ns = state->time_ns, handed_ns = charging->handed_ns[index];
     for (size_t i = 0; i < charging->share_count; i++)
-        parts_ns += charging->shares[i].part_ns;
-    if (result == 0 && !parts_ns)
-        charging->building->out->uncharged_ns += direct_ns + handed_ns;
+        wait_time_add(&parts_ns, charging->shares[i].part_ns);
+    if (result == 0 && !parts_ns) {
+        wait_time_add(&charging->building->out->uncharged_ns, direct_ns);
+        wait_time_add(&charging->building->out->uncharged_ns, handed_ns);
+    }
     int64_t handed_parts_ns = parts_ns;
     for (size_t i = 0; i < charging->share_count && parts_ns && result == 0; i++) {
         const struct share *share = &charging->shares[i];
         int64_t own_ns = portion(share->part_ns, &parts_ns, &direct_ns);
         int64_t more_ns = portion(share->part_ns, &handed_parts_ns, &handed_ns);
-        if (share->is_wait)
-            charging->handed_ns[share->index] += own_ns + more_ns;
-        else
+        if (share->is_wait) {
+            wait_time_add(&charging->handed_ns[share->index], own_ns);
+            wait_time_add(&charging->handed_ns[share->index], more_ns);
+        } else {
             result = delay_add(charging, state, &charging->activities[share->index], own_ns, more_ns);
+        }
     }
     return result;
 }
@@ -348,7 +352,10 @@ static int by_release(const void *left, const void *right, void *context)
 static int by_cost(const void *left, const void *right)
 {
     const struct wait_delay *a = left, *b = right;
-    int order = COMPARE(b->direct_ns + b->propagated_ns, a->direct_ns + a->propagated_ns);
+    int64_t a_ns = a->direct_ns, b_ns = b->direct_ns;
+    wait_time_add(&a_ns, a->propagated_ns);
+    wait_time_add(&b_ns, b->propagated_ns);
+    int order = COMPARE(b_ns, a_ns);
     order = order ? order : COMPARE(a->lane.index, b->lane.index);
     order = order ? order : COMPARE(a->pattern, b->pattern);
     order = order ? order : COMPARE(a->name.index, b->name.index);

@@ -38,13 +38,6 @@ enum wait_charge wait_pattern_charge(enum wait_pattern pattern)
     return patterns[pattern].charge;
 }
 
-/* A sum over lanes can be longer than any time. */
-static void add_saturated(int64_t *sum_ns, int64_t time_ns)
-{
-    if (__builtin_add_overflow(*sum_ns, time_ns, sum_ns))
-        *sum_ns = INT64_MAX;
-}
-
 int wait_add(struct wait_building *building, const struct wait_state *state)
 {
     if (state->time_ns <= 0)
@@ -60,9 +53,9 @@ int wait_add(struct wait_building *building, const struct wait_state *state)
         return -ENOMEM;
     out->states = states;
     states[out->count++] = *state;
-    add_saturated(&out->waited_ns, state->time_ns);
+    wait_time_add(&out->waited_ns, state->time_ns);
     out->sums[state->pattern].count++;
-    add_saturated(&out->sums[state->pattern].time_ns, state->time_ns);
+    wait_time_add(&out->sums[state->pattern].time_ns, state->time_ns);
     return 0;
 }
 
@@ -180,15 +173,14 @@ static int read_trace(struct wait_building *building, const struct progress *pro
 
 static int build(struct wait_building *building, const struct progress *progress, struct error *err)
 {
-    struct error own = ERROR_INIT;
-    building->err = &own;
+    const struct error *own = building->err;
     map_init(&building->requests);
     backends_find(building->trace, &building->backends);
     int result = read_trace(building, progress);
     if (result == 0)
         result = find_all(building);
     building_finish(building);
-    return result < 0 ? error_set(err, result, "%s", own.code ? own.text : "wait states: out of memory") : 0;
+    return result < 0 ? error_set(err, result, "%s", own->code ? own->text : "wait states: out of memory") : 0;
 }
 
 int wait_states_create(const struct trace *trace, const struct progress *progress, struct wait_states **ret_states, struct error *err)
@@ -196,7 +188,8 @@ int wait_states_create(const struct trace *trace, const struct progress *progres
     CLEANUP(wait_states_destroyp) struct wait_states *states = calloc(1, sizeof *states);
     if (!states)
         return error_set(err, -ENOMEM, "wait states: out of memory");
-    struct wait_building building = {.trace = trace, .out = states};
+    struct error own = ERROR_INIT;
+    struct wait_building building = {.trace = trace, .out = states, .err = &own};
     int result = build(&building, progress, err);
     if (result < 0)
         return result;
@@ -209,7 +202,8 @@ int wait_blame_create(const struct trace *trace, const struct progress *progress
 {
     struct wait_states counts = {0};
     struct wait_blame_sum sum = {0};
-    struct wait_building building = {.trace = trace, .out = &counts, .blame = &sum};
+    struct error own = ERROR_INIT;
+    struct wait_building building = {.trace = trace, .out = &counts, .blame = &sum, .err = &own};
     int result = build(&building, progress, err);
     if (result == 0 && wait_blame_finish(&sum, ret_rows, ret_count) < 0)
         result = error_set(err, -ENOMEM, "wait states: out of memory");

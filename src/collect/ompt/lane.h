@@ -39,7 +39,7 @@ struct frame {
     uint64_t begin;
     uint64_t code;
     uint64_t id;
-    const void *owner;         /* PARALLEL: the frame itself. TASK: its id as a pointer */
+    const void *owner;         /* TASK: its id as a pointer; 0 of all others */
     uint32_t threads, index;   /* PARALLEL: team, requested. IMPLICIT: team, number in it */
     uint32_t sequence;         /* IMPLICIT: barriers so far. SYNC: number of this one. TASK: number of the stretch. PARALLEL: 1 = teams */
     uint32_t slot;             /* number of the code; 0 = none */

@@ -5,7 +5,8 @@
  *
  *   waits_mpi MODE...
  *
- * Prints a line for each call: "call MODE RANK NAME CAME WENT", in ns of CLOCK_MONOTONIC_RAW since the program's epoch.
+ * Writes a line for each call to the file $WAITS_CALLS.RANK: "call MODE RANK NAME CAME WENT", in ns of CLOCK_MONOTONIC_RAW since the program's
+ * epoch. Not to its output: launchers mix the ranks' outputs in the middle of lines.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -395,6 +396,18 @@ static void run_mode(const char *name)
     slot_ns += SLOT + 50 * MS;
 }
 
+static int write_report(void)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s.%d", getenv("WAITS_CALLS"), rank);
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(report, file) < 0 || fclose(file) != 0) {
+        perror(path);
+        return 1;
+    }
+    return 0;
+}
+
 /* Before MPI_Init, ranks are told by the launcher's environment. */
 static int rank_of_launcher(void)
 {
@@ -421,6 +434,5 @@ int main(int argc, char **argv)
     mode_name = "finalize";
     come_at(rank * 60);
     CALL(Finalize);
-    fputs(report, stdout);
-    return 0;
+    return write_report();
 }

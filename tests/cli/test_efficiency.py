@@ -74,12 +74,13 @@ class Mpi:
     def record(self, mode, ranks=3, backends="mpi"):
         self.count += 1
         trace = self.folder / f"run{self.count}.hpt"
-        environment = {**os.environ, "WAITS_START": str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 300_000_000)}
+        calls = self.folder / f"run{self.count}.calls"
+        environment = {**os.environ, "WAITS_START": str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 300_000_000), "WAITS_CALLS": str(calls)}
         done = subprocess.run([self.hprofiler, "run", "--backend", backends, "--no-summary", "-o", trace, "--", f"mpirun.{self.family}",
                                *FLAGS[self.family], "-np", str(ranks), self.program, mode],
                               env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-        return Run(self.hprofiler, trace, done.stdout)
+        return Run(self.hprofiler, trace, "".join(pathlib.Path(f"{calls}.{rank}").read_text() for rank in range(ranks)))
 
 
 @pytest.fixture(scope="module", params=["openmpi", "mpich"])

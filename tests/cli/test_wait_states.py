@@ -13,7 +13,7 @@ import pytest
 
 APPS = pathlib.Path(__file__).resolve().parents[1] / "apps"
 FLAGS = {"openmpi": ["--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])], "mpich": []}
-RUNS = 3  # at most: other programs on the machine may come between a rank's clock and its call
+RUNS = 5  # at most: other programs on the machine may come between a rank's clock and its call
 WORLD = range(3)
 
 
@@ -152,12 +152,13 @@ class Mpi:
         """The trace, and what the program said of its calls."""
         self.count += 1
         trace = self.folder / f"run{self.count}.hpt"
-        environment = {**os.environ, "WAITS_START": str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 700_000_000)}
+        calls = self.folder / f"run{self.count}.calls"
+        environment = {**os.environ, "WAITS_START": str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 700_000_000), "WAITS_CALLS": str(calls)}
         done = subprocess.run([self.hprofiler, "run", "--backend", "mpi", "--no-summary", "-o", trace, "--", f"mpirun.{self.family}",
                                *FLAGS[self.family], "-np", "3", self.program, *modes],
                               env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-        return trace, Calls(done.stdout)
+        return trace, Calls("".join(pathlib.Path(f"{calls}.{rank}").read_text() for rank in WORLD))
 
     def run_of_all(self, nth):
         while len(self.runs) <= nth:

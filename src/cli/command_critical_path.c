@@ -176,7 +176,7 @@ static int show(const struct path_values *values, const struct trace *trace, con
 static int open_run(const struct invocation *invocation, struct trace **ret_trace, struct error *err)
 {
     if (invocation->operand_count == 1)
-        return trace_open(invocation->operands[0], invocation->progress, invocation->log, ret_trace, err);
+        return open_aligned(invocation->operands[0], invocation, ret_trace, err);
     static const struct node_merge_options as_measured = {0};
     CLEANUP(node_merge_report_finish) struct node_merge_report report = {0};
     int result = open_together(invocation, &as_measured, ret_trace, &report, err);

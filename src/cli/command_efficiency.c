@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* `efficiency`: which share of the processors' time a run made use of, and what took the rest. */
 #include "commands.h"
+#include "open_together.h"
 #include "print_efficiency.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "formats/format.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -98,7 +98,7 @@ static int look_at(const char *path, const struct efficiency_options *window, co
 {
     struct efficiency_options options_here = *window;
     run->path = path;
-    int result = trace_open(path, invocation->progress, invocation->log, &run->trace, err);
+    int result = open_aligned(path, invocation, &run->trace, err);
     if (result == 0 && options_here.has_window && options_here.end_ns < 0) {
         int64_t ignored;
         trace_time_range(run->trace, &ignored, &options_here.end_ns);

@@ -127,7 +127,8 @@ static int merge(const void *values, const struct invocation *invocation, struct
     warn_of_merge(&report, invocation->log);
     code = print_merge(&report, invocation, err);
     if (code == 0)
-        log_info(invocation->log, "%d traces merged into %s", invocation->operand_count, merge_values->output);
+        log_info(invocation->log, "%d %s merged into %s", invocation->operand_count, invocation->operand_count == 1 ? "trace" : "traces",
+                 merge_values->output);
     return code;
 }
 

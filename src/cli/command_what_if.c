@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* `what-if`: how long the run would have taken. */
 #include "commands.h"
+#include "open_together.h"
 #include "print_path.h"
 
 #include "analysis/what_if.h"
 #include "base/cleanup.h"
-#include "formats/format.h"
 #include "view/units.h"
 
 #include <errno.h>
@@ -224,7 +224,7 @@ static int run(const void *values, const struct invocation *invocation, struct e
     struct request request;
     int result = request_init(&request, values, err);
     if (result == 0)
-        result = trace_open(invocation->operands[0], invocation->progress, invocation->log, &trace, err);
+        result = open_aligned(invocation->operands[0], invocation, &trace, err);
     if (result == 0)
         result = predict(values, &request, trace, invocation, err);
     request_finish(&request);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Several traces opened one by one, then merged. */
+/* Several traces opened one by one, those with several clocks divided by clock, then merged. */
 #include "open_together.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "formats/format.h"
+#include "trace/select.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,38 +14,88 @@
 
 struct inputs {
     struct trace **traces;
-    int count;
+    const char **names; /* the invocation's */
+    uint32_t count;
+    size_t capacity, name_capacity;
 };
 
 static void inputs_finish(struct inputs *inputs)
 {
-    for (int i = 0; i < inputs->count; i++)
+    for (uint32_t i = 0; i < inputs->count; i++)
         trace_unref(inputs->traces[i]);
     free(inputs->traces);
+    free(inputs->names);
 }
 
-static int open_inputs(const struct invocation *invocation, struct inputs *inputs, struct error *err)
+/* Takes the traces. */
+static int add_inputs(struct inputs *inputs, struct trace *const *traces, uint32_t count, const char *name, struct error *err)
 {
-    int code = 0;
-    inputs->traces = calloc((size_t)invocation->operand_count + 1, sizeof(*inputs->traces));
-    if (!inputs->traces)
-        return error_set(err, -ENOMEM, "out of memory");
-    for (int i = 0; i < invocation->operand_count && code == 0; i++) {
-        code = trace_open(invocation->operands[i], invocation->progress, invocation->log, &inputs->traces[i], err);
-        inputs->count += code == 0;
+    struct trace **grown = array_reserve(inputs->traces, &inputs->capacity, (size_t)inputs->count + count, sizeof *grown);
+    inputs->traces = grown ? grown : inputs->traces;
+    const char **names = array_reserve(inputs->names, &inputs->name_capacity, (size_t)inputs->count + count, sizeof *names);
+    inputs->names = names ? names : inputs->names;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!grown || !names) {
+            trace_unref(traces[i]);
+            continue;
+        }
+        inputs->traces[inputs->count] = traces[i];
+        inputs->names[inputs->count++] = name;
     }
-    return code;
+    return grown && names ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+static int add_clocks(struct inputs *inputs, const struct trace *trace, const char *name, const struct progress *progress, struct error *err)
+{
+    struct trace **parts = NULL;
+    uint32_t count = 0;
+    int code = trace_split_clocks(trace, progress, &parts, &count, err);
+    int added = add_inputs(inputs, parts, count, name, err);
+    free(parts);
+    return code ? code : added;
+}
+
+static int merge_inputs(const struct inputs *inputs, const struct node_merge_options *how, const struct progress *progress,
+                        struct trace **ret_trace, struct node_merge_report *ret_report, struct error *err)
+{
+    return node_merge((const struct trace *const *)(const void *)inputs->traces, inputs->names, inputs->count, how, progress, ret_trace,
+                      ret_report, err);
 }
 
 int open_together(const struct invocation *invocation, const struct node_merge_options *how, struct trace **ret_trace,
                   struct node_merge_report *ret_report, struct error *err)
 {
     CLEANUP(inputs_finish) struct inputs inputs = {0};
-    int code = open_inputs(invocation, &inputs, err);
-    return code ? code
-                : node_merge((const struct trace *const *)(const void *)inputs.traces,
-                             (const char *const *)(const void *)invocation->operands, (uint32_t)inputs.count, how,
-                             invocation->progress, ret_trace, ret_report, err);
+    int code = 0;
+    for (int i = 0; i < invocation->operand_count && code == 0; i++) {
+        CLEANUP(trace_unrefp) struct trace *trace = NULL;
+        code = trace_open(invocation->operands[i], invocation->progress, invocation->log, &trace, err);
+        if (code == 0 && trace_has_several_clocks(trace))
+            code = add_clocks(&inputs, trace, invocation->operands[i], invocation->progress, err);
+        else if (code == 0)
+            code = add_inputs(&inputs, (struct trace *[]){trace_ref(trace)}, 1, invocation->operands[i], err);
+    }
+    return code ? code : merge_inputs(&inputs, how, invocation->progress, ret_trace, ret_report, err);
+}
+
+int open_aligned(const char *path, const struct invocation *invocation, struct trace **ret_trace, struct error *err)
+{
+    static const struct node_merge_options as_measured = {0};
+    CLEANUP(inputs_finish) struct inputs inputs = {0};
+    CLEANUP(node_merge_report_finish) struct node_merge_report report = {0};
+    CLEANUP(trace_unrefp) struct trace *trace = NULL;
+    int code = trace_open(path, invocation->progress, invocation->log, &trace, err);
+    if (code || !trace_has_several_clocks(trace)) {
+        *ret_trace = trace;
+        trace = NULL;
+        return code;
+    }
+    code = add_clocks(&inputs, trace, path, invocation->progress, err);
+    if (code == 0)
+        code = merge_inputs(&inputs, &as_measured, invocation->progress, ret_trace, &report, err);
+    if (code == 0)
+        warn_of_merge(&report, invocation->log);
+    return code;
 }
 
 void warn_of_merge(const struct node_merge_report *report, const struct log *log)

@@ -11,6 +11,8 @@ struct trace;
 /* All operands of the invocation, merged as `how` says. */
 int open_together(const struct invocation *invocation, const struct node_merge_options *how, struct trace **ret_trace,
                   struct node_merge_report *ret_report, struct error *err);
+/* One trace; where the clocks of its nodes were never compared (OTF2 archives), they are aligned first, or it is refused. */
+int open_aligned(const char *path, const struct invocation *invocation, struct trace **ret_trace, struct error *err);
 /* What the report notes, as warnings, one a line. */
 void warn_of_merge(const struct node_merge_report *report, const struct log *log);
 

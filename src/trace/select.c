@@ -76,6 +76,8 @@ int selected_copy_prepare(struct selected_copy *copy)
 void selected_copy_finish(struct selected_copy *copy)
 {
     free(copy->strings);
+    free(copy->own_nodes);
+    free(copy->processes);
     free(copy->tracks);
     free(copy->frames);
     free(copy->stacks);
@@ -134,17 +136,39 @@ stack_id copy_stack(struct selected_copy *copy, stack_id id)
     return at;
 }
 
-static int copy_nodes(struct selected_copy *copy)
+static int copy_nodes(struct selected_copy *copy, const char *clock_domain)
 {
-    uint32_t count;
+    uint32_t count, process_count;
     int result = 0;
     const struct trace_node *nodes = trace_nodes(copy->trace, &count);
+    trace_processes(copy->trace, &process_count);
+    if (clock_domain) {
+        copy->nodes = copy->own_nodes = malloc(((size_t)count + 1) * sizeof(*copy->own_nodes));
+        copy->processes = malloc(((size_t)process_count + 1) * sizeof(*copy->processes));
+        result = copy->own_nodes && copy->processes ? 0 : -ENOMEM;
+    }
     for (uint32_t i = 0; i < count && result == 0; i++) {
         struct trace_node node = {copy_string(copy, nodes[i].name), copy_string(copy, nodes[i].clock_domain)};
-        node_id id;
-        result = trace_builder_add_node(copy->builder, &node, &id);
+        node_id id = NODE_NONE;
+        if (!clock_domain || strcmp(trace_text(copy->trace, nodes[i].clock_domain), clock_domain) == 0)
+            result = trace_builder_add_node(copy->builder, &node, &id);
+        if (clock_domain)
+            copy->own_nodes[i] = id;
     }
     return result;
+}
+
+/* Of another clock: not taken. */
+static bool is_elsewhere(const struct selected_copy *copy, process_id process)
+{
+    return copy->processes && (process.index == ID_NONE || copy->processes[process.index].index == ID_NONE);
+}
+
+static process_id copy_process(const struct selected_copy *copy, process_id process)
+{
+    if (process.index == ID_NONE || copy->processes)
+        return process.index == ID_NONE ? PROCESS_NONE : copy->processes[process.index];
+    return (process_id){process.index + copy->process_base};
 }
 
 int copy_processes(struct selected_copy *copy)
@@ -158,14 +182,19 @@ int copy_processes(struct selected_copy *copy)
         process_id id;
         if (copy->nodes && process.node.index < nodes)
             process.node = copy->nodes[process.node.index];
-        if (process.parent.index != ID_NONE)
-            process.parent.index += copy->process_base;
+        if (copy->processes)
+            copy->processes[i] = PROCESS_NONE;
+        if (copy->processes && process.node.index == ID_NONE)
+            continue;
+        process.parent = copy->processes && process.parent.index >= i ? PROCESS_NONE : copy_process(copy, process.parent);
         process.start_ns = copy_time(copy, process.start_ns);
         process.end_ns = copy_time(copy, process.end_ns);
         process.command = copy_string(copy, process.command);
         process.executable = copy_string(copy, process.executable);
         process.reason = copy_string(copy, process.reason);
         result = trace_builder_add_process(copy->builder, &process, &id);
+        if (copy->processes)
+            copy->processes[i] = id;
     }
     return result;
 }
@@ -181,11 +210,12 @@ int copy_tracks(struct selected_copy *copy)
         struct trace_track track = tracks[i];
         track.name = copy_string(copy, track.name);
         track.unit = copy_string(copy, track.unit);
-        if (track.process.index != ID_NONE)
-            track.process.index += copy->process_base;
+        copy->tracks[i] = TRACK_NONE;
+        if (is_elsewhere(copy, track.process))
+            continue;
+        track.process = copy_process(copy, track.process);
         track.start_ns = copy_time(copy, track.start_ns);
         track.end_ns = copy_time(copy, track.end_ns);
-        copy->tracks[i] = TRACK_NONE;
         if (!copy->match || filter_match_track(copy->match, (track_id){i}))
             result = trace_builder_add_track(copy->builder, &track, &copy->tracks[i]);
     }
@@ -216,7 +246,8 @@ static int copy_groups_and_ledger(struct selected_copy *copy)
         result = trace_builder_add_group(copy->builder, &group, &id);
     }
     const struct ledger_entry *ledger = trace_ledger(copy->trace, &count);
-    for (uint32_t i = 0; i < count && result == 0; i++)
+    bool once = !copy->own_nodes || copy->own_nodes[0].index != ID_NONE; /* the counts of a whole stay one's */
+    for (uint32_t i = 0; i < count && once && result == 0; i++)
         result = trace_builder_add_ledger(copy->builder, trace_text(copy->trace, ledger[i].source), ledger[i].seen, ledger[i].recorded,
                                           ledger[i].lost, trace_text(copy->trace, ledger[i].reason));
     return result;
@@ -246,6 +277,15 @@ static int set_where(struct selected_copy *copy, const struct trace_filter *wher
     return result;
 }
 
+/* Times are those of the clock itself: its start is its own 0. */
+static int set_clock(struct selected_copy *copy, const char *clock_domain)
+{
+    int result = trace_builder_set_metadata(copy->builder, "clock_domain", clock_domain);
+    if (result == 0)
+        result = trace_builder_set_metadata(copy->builder, "start_monotonic_raw_ns", "0");
+    return result == 0 ? trace_builder_set_metadata(copy->builder, "start_realtime_ns", "0") : result;
+}
+
 static int copy_metadata(struct selected_copy *copy, const struct trace_part *part)
 {
     int result = 0;
@@ -255,6 +295,8 @@ static int copy_metadata(struct selected_copy *copy, const struct trace_part *pa
         if (!is_whole_run(key))
             result = trace_builder_set_metadata(copy->builder, key, value);
     }
+    if (result == 0 && part->clock_domain)
+        result = set_clock(copy, part->clock_domain);
     char number[24];
     snprintf(number, sizeof(number), "%" PRId64, copy->begin_ns);
     if (result == 0 && part->has_window)
@@ -287,7 +329,7 @@ static int copy_all(struct selected_copy *copy, const struct trace_part *part, s
     set_window(copy, part);
     int result = selected_copy_prepare(copy);
     if (result == 0)
-        result = copy_nodes(copy);
+        result = copy_nodes(copy, part->clock_domain);
     if (result == 0)
         result = copy_processes(copy);
     if (result == 0)
@@ -321,4 +363,45 @@ int trace_select(const struct trace *trace, const struct trace_part *part, const
     if (result < 0 && !detail.code)
         return error_set_errno(err, result, "cannot make a part of the trace");
     return result < 0 ? error_set(err, result, "%s", detail.text) : trace_builder_finish(builder, ret_trace, err);
+}
+
+/* --- by clock ----------------------------------------------------------------------------------------------------- */
+
+bool trace_has_several_clocks(const struct trace *trace)
+{
+    uint32_t count;
+    const struct trace_node *nodes = trace_nodes(trace, &count);
+    bool differ = false;
+    for (uint32_t i = 1; i < count; i++)
+        differ |= strcmp(trace_text(trace, nodes[i].clock_domain), trace_text(trace, nodes[0].clock_domain)) != 0;
+    return differ && !trace_metadata(trace, "merge.traces");
+}
+
+static bool is_known_before(const struct trace *trace, const struct trace_node *nodes, uint32_t node)
+{
+    for (uint32_t i = 0; i < node; i++)
+        if (strcmp(trace_text(trace, nodes[i].clock_domain), trace_text(trace, nodes[node].clock_domain)) == 0)
+            return true;
+    return false;
+}
+
+int trace_split_clocks(const struct trace *trace, const struct progress *progress, struct trace ***ret_parts, uint32_t *ret_count,
+                       struct error *err)
+{
+    uint32_t count, parts = 0;
+    int result = 0;
+    const struct trace_node *nodes = trace_nodes(trace, &count);
+    struct trace **traces = calloc((size_t)count + 1, sizeof(struct trace *));
+    if (!traces)
+        return error_set(err, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        const struct trace_part part = {.clock_domain = trace_text(trace, nodes[i].clock_domain)};
+        if (is_known_before(trace, nodes, i))
+            continue;
+        result = trace_select(trace, &part, progress, &traces[parts], err);
+        parts += result == 0;
+    }
+    *ret_parts = traces;
+    *ret_count = parts;
+    return result;
 }

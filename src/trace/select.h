@@ -21,10 +21,17 @@ struct trace_part {
     bool has_window;
     int64_t begin_ns, end_ns;         /* INT64_MIN, INT64_MAX: not limited on that side */
     const struct trace_filter *where; /* NULL = everything */
+    const char *clock_domain;         /* only the nodes with this clock and what is of them; NULL = all */
 };
 
 int trace_select(const struct trace *trace, const struct trace_part *part, const struct progress *progress,
                  struct trace **ret_trace, struct error *err);
+
+/* Of a trace whose nodes' clocks were never compared (not a merged one, which has them on one axis): the traces of its clocks, each of
+ * which says so in its metadata as a recording does. The caller frees the parts and *ret_parts. */
+bool trace_has_several_clocks(const struct trace *trace);
+int trace_split_clocks(const struct trace *trace, const struct progress *progress, struct trace ***ret_parts, uint32_t *ret_count,
+                       struct error *err);
 
 /* From when to when a trace tells of: events and lives of processes, within the window that it is limited to. */
 void trace_extent(const struct trace *trace, int64_t *ret_begin_ns, int64_t *ret_end_ns);

@@ -19,12 +19,14 @@ struct selected_copy {
     const module_id *modules;
     const group_id *groups;
     uint32_t process_base;      /* id of the first process */
+    node_id *own_nodes;         /* where only one clock's nodes are taken: `nodes`, NONE for the others; and processes likewise */
+    process_id *processes;      /* by old id; NULL: all, from process_base on */
     bool apart;                 /* correlations are kept apart by process */
     int64_t (*time)(const void *context, int64_t time_ns);
     const void *time_context;
     uint64_t blocks_done, blocks_total;
     string_id *strings;         /* by old id: the new one, NONE_YET before it is asked for: a part has what its rows need */
-    track_id *tracks;           /* NONE for those that the filter leaves out */
+    track_id *tracks;           /* NONE for those that are left out */
     frame_id *frames;           /* likewise */
     stack_id *stacks;
     stack_id *stack_path;       /* scratch: from a leaf towards the root */

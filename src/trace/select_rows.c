@@ -28,7 +28,7 @@ static bool block_wanted(struct selected_copy *copy, enum family family, uint32_
     progress_update(copy->progress, "selecting", ++copy->blocks_done, copy->blocks_total);
     if (info.track.index >= copy->track_count || info.begin_ns > copy->end_ns || (family != FAMILY_SPANS && info.end_ns < copy->begin_ns))
         return false;
-    return !copy->match || filter_match_track(copy->match, info.track);
+    return copy->tracks[info.track.index].index != ID_NONE;
 }
 
 static void copy_payload(struct selected_copy *copy, struct payload *payload)
@@ -123,7 +123,7 @@ static int take_span(struct selected_copy *copy, const struct span_block *block,
         return 0;
     copy->spans[id] = SPAN_WITHOUT;
     struct span span = {.track = block->info.track, .begin_ns = block->begin_ns[row], .end_ns = block->end_ns[row]};
-    bool wanted = cut(copy, span.track, &span.begin_ns, &span.end_ns) &&
+    bool wanted = copy->tracks[span.track.index].index != ID_NONE && cut(copy, span.track, &span.begin_ns, &span.end_ns) &&
                   (!copy->match || filter_match_span(copy->match, block, row));
     int result = parent_handle(copy, block->parent ? block->parent[row] : SPAN_NONE, depth, &span.parent, err);
     if (result < 0)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Archives of another tool (EZTrace), recorded here of a program whose critical path is known: what is in them, and the path."""
+import collections
 import json
 import os
 import shutil
@@ -57,6 +58,39 @@ def test_durations_are_the_programs_own(hprofiler, archive):
                                      "where s.name = 'MPI_Recv' group by t.rank order by t.rank")
     assert 40e6 <= waits[0]["least"] < 60e6, waits
     assert 55e6 <= waits[1]["least"], waits
+
+
+def test_the_path_is_the_known_one(hprofiler, archive):
+    """EZTrace lets each process begin its clock at its own start: they are aligned by the messages. The path takes turns: five times rank 0's 60 ms
+    and rank 1's 40, each of which the other one waits for."""
+    done = subprocess.run([hprofiler, "critical-path", archive, "--format", "json"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    path = json.loads(done.stdout)
+    worked = {rank: sum(row["time_ns"] for row in path["composition"] if row["name"] == "Working" and row["lane"].startswith(f"rank {rank} ")) for rank in (0, 1)}
+    assert worked[0] >= 5 * 60e6 and worked[1] >= 5 * 40e6, worked
+    assert not any(row["name"] == "MPI_Recv" for row in path["composition"]), "no rank waits on the path"
+    turns = collections.Counter()
+    for hop in path["hops"]:
+        if hop["name"] == "Working" and hop["duration_ns"] / hop["repeats"] > 30e6:
+            turns[hop["lane"][:6]] += hop["repeats"]
+    assert turns == {"rank 0": 5, "rank 1": 5}
+
+
+def test_what_if_half_of_one_ranks_turns(hprofiler, archive):
+    done = subprocess.run([hprofiler, "what-if", archive, "--scale", "name=Working,rank=1:0.5", "--format", "json"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["replayed_ns"] == found["measured_ns"]
+    assert 100e6 <= found["measured_ns"] - found["predicted_ns"] < 130e6, found
+
+
+def test_merge_nodes_aligns_an_archives_clocks(hprofiler, archive, tmp_path):
+    merged = tmp_path / "merged.hpt"
+    done = subprocess.run([hprofiler, "merge-nodes", archive, "-o", merged, "--format", "json"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["messages"] == 10
+    assert rows(hprofiler, merged, "select count(*) as n from links where kind = 'message'") == [{"n": 10}]
+    assert rows(hprofiler, merged, "select count(*) as n from processes") == [{"n": 2}]
 
 
 def test_a_damaged_archive_is_an_error(hprofiler, archive, tmp_path):

@@ -125,12 +125,58 @@ static void test_a_window_that_ends_before_it_begins_is_refused(void **state)
     trace_unref(trace);
 }
 
+/* A second node with a clock of its own, its process and thread. */
+static track_id other_clock(struct trace_builder *builder)
+{
+    node_id node;
+    process_id process;
+    track_id track;
+    assert_int_equal(trace_builder_add_node(builder, &(struct trace_node){.name = trace_builder_string(builder, "node1"),
+                                                                          .clock_domain = trace_builder_string(builder, "boot:2")}, &node), 0);
+    assert_int_equal(trace_builder_add_process(builder, &(struct trace_process){.node = node, .pid = 7, .rank = 1, .end_ns = INT64_MIN,
+                     .parent = PROCESS_NONE, .command = trace_builder_string(builder, "other"), .exit_status = -1}, &process), 0);
+    assert_int_equal(trace_builder_add_track(builder, &(struct trace_track){.kind = TRACK_KIND_THREAD, .name = trace_builder_string(builder, "o"),
+                     .process = process, .tid = 7, .device = -1, .stream = -1, .start_ns = INT64_MIN, .end_ns = INT64_MIN}, &track), 0);
+    return track;
+}
+
+static void test_clocks_that_were_never_compared_are_divided(void **state)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    track_id there = other_clock(builder), here = fixture_track(builder, TRACK_KIND_THREAD, "t", 5);
+    span_id to = fixture_span(builder, there, 10, 20, "receive", SPAN_KIND_RECV), from = fixture_span(builder, here, 30, 40, "send", SPAN_KIND_SEND);
+    fixture_span(builder, here, 50, 60, "more", SPAN_KIND_API);
+    assert_int_equal(trace_builder_add_link(builder, &(struct trace_link){LINK_KIND_MESSAGE, CONFIDENCE_CERTAIN, from, to}), 0);
+    assert_int_equal(trace_builder_add_ledger(builder, "source", 3, 2, 1, "why"), 0);
+    struct trace *trace = fixture_finish(builder), **parts;
+    uint32_t count, rows;
+    assert_true(trace_has_several_clocks(trace));
+    assert_int_equal(trace_split_clocks(trace, NULL, &parts, &count, NULL), 0);
+    assert_int_equal(count, 2);
+    expect_spans(parts[0], "send 30 40 -;more 50 60 -;");
+    expect_spans(parts[1], "receive 10 20 -;");
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct trace_process *process = trace_processes(parts[i], &rows);
+        assert_int_equal(rows, 1);
+        assert_int_equal(process->pid, i == 0 ? 42 : 7);
+        assert_string_equal(trace_metadata(parts[i], "clock_domain"), i == 0 ? "boot:1" : "boot:2");
+        assert_false(trace_has_several_clocks(parts[i]));
+        trace_ledger(parts[i], &rows);
+        assert_int_equal(rows, i == 0); /* counted once */
+        assert_int_equal(trace_row_count(parts[i], FAMILY_LINKS), 0);
+        trace_unref(parts[i]);
+    }
+    free(parts);
+    trace_unref(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_window_cuts_spans),
         cmocka_unit_test(test_parents_and_links_follow_what_stays),
         cmocka_unit_test(test_a_window_that_ends_before_it_begins_is_refused),
+        cmocka_unit_test(test_clocks_that_were_never_compared_are_divided),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

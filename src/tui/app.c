@@ -2,6 +2,9 @@
 /* The UI: tab bar, status line, and what keys do everywhere. */
 #include "app.h"
 
+#include "list_view.h"
+#include "memory.h"
+
 #include "view/units.h"
 
 #include <errno.h>
@@ -15,12 +18,17 @@ static const struct tab *const tabs[TAB_COUNT] = {
     [TAB_CALL_TREE] = &tab_call_tree, [TAB_FLAME] = &tab_flame,     [TAB_PATH] = &tab_path,
 };
 
+static void take_times(struct app *app)
+{
+    trace_time_range(app->trace, &app->first_ns, &app->last_ns);
+    if (app->last_ns <= app->first_ns)
+        app->last_ns = app->first_ns + 1;
+}
+
 int app_init(struct app *app, struct trace *trace, const char *path)
 {
     *app = (struct app){.trace = trace_ref(trace), .path = path, .current = TAB_TIMELINE};
-    trace_time_range(trace, &app->first_ns, &app->last_ns);
-    if (app->last_ns <= app->first_ns)
-        app->last_ns = app->first_ns + 1;
+    take_times(app);
     app->begin_ns = app->first_ns;
     app->end_ns = app->last_ns;
     for (int i = 0; i < TAB_COUNT; i++)
@@ -37,33 +45,68 @@ static void close_tabs(struct app *app)
     }
 }
 
+/* A tab that was not looked at since the last time has its memory still. */
+static void remember_tabs(struct app *app)
+{
+    for (int i = 0; i < TAB_COUNT; i++) {
+        struct tab_slot *slot = &app->tabs[i];
+        if (!slot->state)
+            continue;
+        text_clear(&slot->memory);
+        if (slot->tab->is_list)
+            list_remember(slot->state, &slot->memory);
+        if (slot->tab->remember)
+            slot->tab->remember(app, slot->state, &slot->memory);
+    }
+}
+
+static void recall_tab(struct app *app, struct tab_slot *slot)
+{
+    struct memory memory = memory_of(&slot->memory);
+    if (!slot->memory.length)
+        return;
+    if (slot->tab->is_list)
+        list_recall(slot->state, &memory);
+    if (slot->tab->recall)
+        slot->tab->recall(app, slot->state, &memory);
+    text_clear(&slot->memory);
+}
+
+void app_take_trace(struct app *app, struct trace *newer)
+{
+    bool all = app_window_is_all(app);
+    remember_tabs(app);
+    close_tabs(app); /* what was summed up does not hold any more, and ids need not */
+    for (unsigned i = 0; i < app->history_count; i++)
+        app->history[i].subject = (struct subject){.span = SPAN_NONE, .stack = STACK_NONE, .span_kind = -1};
+    trace_unref(app->trace);
+    app->trace = newer;
+    take_times(app);
+    if (all) {
+        app->begin_ns = app->first_ns;
+        app->end_ns = app->last_ns;
+    }
+}
+
 bool app_follow(struct app *app)
 {
     struct trace *newer = NULL;
     struct error err = ERROR_INIT;
-    bool all = app_window_is_all(app);
     if (!trace_is_growing(app->trace) || trace_refresh(app->trace, &newer, &err) < 0)
         return false;
     bool grown = trace_generation(newer) != trace_generation(app->trace);
-    if (grown) {
-        close_tabs(app); /* ids hold in the newer snapshot; what was summed up does not */
-        trace_unref(app->trace);
-        app->trace = trace_ref(newer);
-        trace_time_range(app->trace, &app->first_ns, &app->last_ns);
-        if (app->last_ns <= app->first_ns)
-            app->last_ns = app->first_ns + 1;
-    }
-    if (grown && all) {
-        app->begin_ns = app->first_ns;
-        app->end_ns = app->last_ns;
-    }
-    trace_unref(newer);
+    if (grown)
+        app_take_trace(app, newer);
+    else
+        trace_unref(newer);
     return grown;
 }
 
 void app_finish(struct app *app)
 {
     close_tabs(app);
+    for (int i = 0; i < TAB_COUNT; i++)
+        text_finish(&app->tabs[i].memory);
     if (app->searching)
         regfree(&app->pattern);
     trace_filter_destroy(app->filter);
@@ -112,7 +155,8 @@ void *app_tab_state(struct app *app, enum tab_number number)
 {
     struct tab_slot *slot = &app->tabs[number];
     struct error err = ERROR_INIT;
-    if (!slot->state) {
+    bool is_new = !slot->state;
+    if (is_new) {
         slot->problem[0] = '\0';
         if (slot->tab->create(app, &slot->state, &err) < 0) {
             snprintf(slot->problem, sizeof slot->problem, "%.250s", err.text);
@@ -125,6 +169,8 @@ void *app_tab_state(struct app *app, enum tab_number number)
     slot->pending = 0;
     if (changes && slot->tab->changed)
         slot->tab->changed(app, slot->state, changes);
+    if (is_new)
+        recall_tab(app, slot);
     return slot->state;
 }
 

@@ -18,6 +18,8 @@
 #include <regex.h>
 
 struct app;
+struct live_view;
+struct memory;
 struct timeline;
 
 enum tab_number { TAB_SYSTEM, TAB_PROFILE, TAB_TIMELINE, TAB_HOTSPOTS, TAB_CALL_TREE, TAB_FLAME, TAB_PATH, TAB_COUNT };
@@ -46,6 +48,10 @@ struct tab {
     void (*changed)(struct app *app, void *state, unsigned changes);
     bool (*subject)(struct app *app, void *state, struct subject *ret_subject);
     bool (*show)(struct app *app, void *state, const struct subject *subject); /* false: it is not here */
+    /* A newer trace takes the place of this one: what the user chose, for a state that is made anew from the newer one. */
+    bool is_list; /* the state begins with a struct list_view: the app itself remembers it */
+    void (*remember)(struct app *app, void *state, struct text *out);
+    void (*recall)(struct app *app, void *state, struct memory *memory);
     void (*copy)(struct app *app, void *state, struct text *out);
     void (*csv)(struct app *app, void *state, struct text *out);
 };
@@ -56,11 +62,13 @@ struct tab_slot {
     void *state;        /* NULL: not shown yet */
     unsigned pending;   /* changes that it has not heard of */
     char problem[256];  /* why it can't be shown; "" */
+    struct text memory; /* for a state that is made from a newer trace; empty: none */
 };
 
 struct app {
     struct trace *trace;
     const char *path;
+    struct live_view *live; /* NULL: a saved trace */
     struct terminal *terminal; /* NULL where only a picture is wanted */
     struct canvas canvas;
     struct tab_slot tabs[TAB_COUNT];
@@ -92,6 +100,8 @@ void app_finish(struct app *app);
 void app_draw(struct app *app, int *ret_cursor_y, int *ret_cursor_x);
 void app_handle(struct app *app, const struct input *input);
 bool app_follow(struct app *app); /* a growing trace: takes what is new; true: there was something */
+/* Another trace in place of this one, which it takes over: a newer state of the same run. What the user chose stays. */
+void app_take_trace(struct app *app, struct trace *newer);
 
 /* For tabs. */
 bool app_window_is_all(const struct app *app);

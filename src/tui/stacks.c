@@ -2,6 +2,10 @@
 /* What the two tabs of call stacks share. */
 #include "stacks.h"
 
+#include "memory.h"
+
+#include <string.h>
+
 void stacks_draw_missing(struct app *app, const struct calling_context *context, struct area area)
 {
     struct canvas *canvas = &app->canvas;
@@ -32,4 +36,49 @@ uint32_t stacks_locate(struct app *app, const struct calling_context *context, b
     if (subject->stack.index != ID_NONE && !bottom_up)
         return context_find_stack(app->trace, context, subject->stack);
     return ID_NONE;
+}
+
+#define PATH_MAX_FRAMES 512
+
+void stacks_remember_path(const struct trace *trace, const struct calling_context *context, uint32_t node, struct text *out)
+{
+    uint32_t path[PATH_MAX_FRAMES], depth = 0;
+    for (; node != 0 && node < context->count && depth < PATH_MAX_FRAMES; node = context->nodes[node].parent)
+        path[depth++] = node;
+    memory_add_number(out, depth);
+    while (depth-- > 0) {
+        context_node_name(trace, &context->nodes[path[depth]], out);
+        text_add_char(out, '\0');
+    }
+}
+
+static uint32_t child_named(const struct trace *trace, const struct calling_context *context, uint32_t parent, const char *name)
+{
+    uint32_t child = context->nodes[parent].first_child;
+    bool same = false;
+    for (; child != ID_NONE; child = context->nodes[child].next_sibling) {
+        struct text text = TEXT_INIT;
+        context_node_name(trace, &context->nodes[child], &text);
+        same = strcmp(text.data ? text.data : "", name) == 0;
+        text_finish(&text);
+        if (same)
+            break;
+    }
+    return child;
+}
+
+uint32_t stacks_recall_path(const struct trace *trace, const struct calling_context *context, struct memory *memory)
+{
+    uint32_t node = 0;
+    for (int64_t depth = memory_number(memory); depth > 0; depth--) {
+        const char *name = memory_text(memory);
+        uint32_t child = child_named(trace, context, node, name);
+        if (child == ID_NONE) { /* the rest of the path is read and passed over */
+            while (--depth > 0)
+                memory_text(memory);
+            break;
+        }
+        node = child;
+    }
+    return node;
 }

@@ -18,5 +18,8 @@ void stacks_draw_missing(struct app *app, const struct calling_context *context,
 bool stacks_subject(const struct calling_context *context, uint32_t node, struct subject *ret_subject);
 /* The node that a subject of any kind stands for here; ID_NONE. */
 uint32_t stacks_locate(struct app *app, const struct calling_context *context, bool bottom_up, const struct subject *subject);
+/* The names of the frames that lead to a node; and the node they lead to in another tree, as far as it has them. */
+void stacks_remember_path(const struct trace *trace, const struct calling_context *context, uint32_t node, struct text *out);
+uint32_t stacks_recall_path(const struct trace *trace, const struct calling_context *context, struct memory *memory);
 
 #endif

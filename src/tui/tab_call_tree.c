@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The Call Tree tab. */
 #include "list_view.h"
+#include "memory.h"
 #include "stacks.h"
 
 #include <errno.h>
@@ -182,6 +183,52 @@ static bool show(struct app *app, void *state, const struct subject *wanted)
     return true;
 }
 
+#define BRANCHES_MAX 4000 /* that are found open again */
+
+static void remember(struct app *app, void *state, struct text *out)
+{
+    struct call_tree_tab *tab = state;
+    const struct grid_row *row = list_row(&tab->list);
+    uint32_t open = 0;
+    if (!tab->tree || tab->tree->context->count <= 1)
+        return;
+    const struct calling_context *context = tab->tree->context;
+    for (uint32_t i = 1; i < context->count; i++)
+        open += tab->tree->open[i] && open < BRANCHES_MAX;
+    memory_add_number(out, tab->bottom_up);
+    memory_add_number(out, (int64_t)(tab->list.selected - tab->list.top));
+    memory_add_number(out, open);
+    for (uint32_t i = 1; i < context->count && open; i++)
+        if (tab->tree->open[i]) {
+            stacks_remember_path(app->trace, context, i, out);
+            open--;
+        }
+    stacks_remember_path(app->trace, context, row ? (uint32_t)row->id : 0, out);
+}
+
+static void recall(struct app *app, void *state, struct memory *memory)
+{
+    struct call_tree_tab *tab = state;
+    if (memory_number(memory)) {
+        tab->bottom_up = true;
+        remake(app, tab);
+    }
+    size_t below_top = (size_t)memory_number(memory);
+    int64_t open = memory_number(memory);
+    if (!tab->tree || tab->tree->context->count <= 1)
+        return;
+    const struct calling_context *context = tab->tree->context;
+    call_tree_close_all(tab->tree);
+    for (; open > 0; open--)
+        tab->tree->open[stacks_recall_path(app->trace, context, memory)] = true;
+    uint32_t node = stacks_recall_path(app->trace, context, memory);
+    if (node)
+        select_node(app, tab, node);
+    else
+        fill(app, tab);
+    tab->list.top = tab->list.selected > below_top ? tab->list.selected - below_top : 0;
+}
+
 static void copy(struct app *app, void *state, struct text *out)
 {
     struct call_tree_tab *tab = state;
@@ -199,5 +246,5 @@ static void csv(struct app *app, void *state, struct text *out)
 
 const struct tab tab_call_tree = {
     .title = "Call Tree", .short_title = "Calls", .place = KEYS_TREE, .next = {TAB_FLAME, TAB_HOTSPOTS, -1}, .create = create, .destroy = destroy, .draw = draw,
-    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
+    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .remember = remember, .recall = recall,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The Flame Graph tab: an icicle of the call stacks. */
+#include "memory.h"
 #include "stacks.h"
 
 #include "view/flame.h"
@@ -315,6 +316,31 @@ static bool show(struct app *app, void *state, const struct subject *wanted)
     return true;
 }
 
+static void remember(struct app *app, void *state, struct text *out)
+{
+    struct flame_tab *tab = state;
+    if (!tab->context || tab->context->count <= 1)
+        return;
+    memory_add_number(out, tab->bottom_up);
+    memory_add_number(out, tab->top);
+    stacks_remember_path(app->trace, tab->context, tab->root, out);
+    stacks_remember_path(app->trace, tab->context, tab->selected, out);
+}
+
+static void recall(struct app *app, void *state, struct memory *memory)
+{
+    struct flame_tab *tab = state;
+    if (memory_number(memory)) {
+        tab->bottom_up = true;
+        remake(app, tab);
+    }
+    tab->top = (uint32_t)memory_number(memory);
+    if (!tab->context)
+        return;
+    tab->root = stacks_recall_path(app->trace, tab->context, memory);
+    select_node(tab, stacks_recall_path(app->trace, tab->context, memory));
+}
+
 static void copy(struct app *app, void *state, struct text *out)
 {
     struct flame_tab *tab = state;
@@ -346,5 +372,5 @@ static void csv(struct app *app, void *state, struct text *out)
 
 const struct tab tab_flame = {
     .title = "Flame Graph", .short_title = "Flame", .place = KEYS_FLAME, .next = {TAB_HOTSPOTS, TAB_CALL_TREE, -1}, .create = create, .destroy = destroy, .draw = draw,
-    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
+    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .remember = remember, .recall = recall,
 };

@@ -209,5 +209,5 @@ static void csv(struct app *app, void *state, struct text *out)
 
 const struct tab tab_hotspots = {
     .title = "Hotspots", .short_title = "Hotspots", .place = KEYS_LISTS, .next = {TAB_TIMELINE, TAB_CALL_TREE, TAB_FLAME, -1}, .create = create, .destroy = destroy, .draw = draw,
-    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
+    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .is_list = true,
 };

@@ -296,5 +296,5 @@ const struct path_hops *path_tab_hops(const struct app *app)
 
 const struct tab tab_path = {
     .title = "Critical Path", .short_title = "Path", .place = KEYS_TEXTS, .next = {TAB_TIMELINE, -1}, .create = create, .destroy = destroy, .draw = draw, .act = act,
-    .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
+    .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .is_list = true,
 };

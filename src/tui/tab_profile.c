@@ -303,5 +303,5 @@ static void csv(struct app *app, void *state, struct text *out)
 
 const struct tab tab_profile = {
     .title = "Profile", .short_title = "Profile", .place = KEYS_TEXTS, .next = {TAB_HOTSPOTS, -1}, .create = create, .destroy = destroy, .draw = draw, .act = act, .mouse = mouse,
-    .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
+    .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .is_list = true,
 };

@@ -231,5 +231,5 @@ static void csv(struct app *app, void *state, struct text *out)
 
 const struct tab tab_system = {
     .title = "System", .short_title = "System", .place = KEYS_TEXTS, .next = {-1}, .create = create, .destroy = destroy, .draw = draw, .act = act, .mouse = mouse,
-    .changed = changed, .copy = copy, .csv = csv,
+    .changed = changed, .copy = copy, .csv = csv, .is_list = true,
 };

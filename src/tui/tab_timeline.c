@@ -109,7 +109,7 @@ static void select_lane(struct timeline_tab *tab, uint32_t lane)
             tab->selected = i;
 }
 
-static bool select_span(struct app *app, struct timeline_tab *tab, span_id span)
+bool timeline_choose_span(struct app *app, struct timeline_tab *tab, span_id span)
 {
     struct error err = ERROR_INIT;
     if (span.index == ID_NONE || timeline_span(tab->timeline, span, &tab->facts, &err) < 0)
@@ -140,7 +140,7 @@ static void reveal(struct app *app, struct timeline_tab *tab)
 static void step(struct app *app, struct timeline_tab *tab, bool forward)
 {
     int64_t middle_ns = app->begin_ns + (app->end_ns - app->begin_ns) / 2;
-    if (select_span(app, tab, timeline_step(tab->timeline, selected_lane(tab), tab->span, middle_ns, forward)))
+    if (timeline_choose_span(app, tab, timeline_step(tab->timeline, selected_lane(tab), tab->span, middle_ns, forward)))
         reveal(app, tab);
     else
         app_say(app, "no span %s this one on this lane", forward ? "behind" : "before");
@@ -150,7 +150,7 @@ static void next_match(struct app *app, struct timeline_tab *tab, bool forward)
 {
     if (!app->searching)
         app_say(app, "there is no search: / begins one");
-    else if (select_span(app, tab, timeline_find_next(tab->timeline, tab->span, forward)))
+    else if (timeline_choose_span(app, tab, timeline_find_next(tab->timeline, tab->span, forward)))
         reveal(app, tab);
     else
         app_say(app, "no span matches %s", app->search_text);
@@ -252,7 +252,7 @@ static bool act_on_spans(struct app *app, struct timeline_tab *tab, enum action 
         step(app, tab, action == ACTION_NEXT_SPAN);
         return true;
     case ACTION_OUTER_SPAN:
-        if (tab->span.index == ID_NONE || !select_span(app, tab, tab->facts.span.parent))
+        if (tab->span.index == ID_NONE || !timeline_choose_span(app, tab, tab->facts.span.parent))
             app_say(app, "nothing is around it");
         else
             reveal(app, tab);
@@ -333,7 +333,7 @@ static void click(struct app *app, struct timeline_tab *tab, const struct input 
             return;
         double width = timeline_column_ns(app, tab), begin = (double)app->begin_ns + (input->x - tab->lanes.x) * width;
         span_id span = timeline_span_at(tab->timeline, placed->lane, (int64_t)begin, (int64_t)(begin + width), (unsigned)(input->y - placed->y));
-        if (!select_span(app, tab, span))
+        if (!timeline_choose_span(app, tab, span))
             tab->span = SPAN_NONE;
         return;
     }
@@ -383,7 +383,7 @@ static bool show(struct app *app, void *state, const struct subject *wanted)
     span_id span = wanted->kind == SUBJECT_SPAN ? wanted->span : SPAN_NONE;
     if (wanted->kind == SUBJECT_NAME)
         span = timeline_longest(tab->timeline, wanted->name, wanted->span_kind, app->begin_ns, app->end_ns);
-    if (!select_span(app, tab, span))
+    if (!timeline_choose_span(app, tab, span))
         return false;
     reveal(app, tab);
     return true;
@@ -434,5 +434,6 @@ static void csv(struct app *app, void *state, struct text *out)
 
 const struct tab tab_timeline = {
     .title = "Timeline", .short_title = "Timeline", .place = KEYS_TIMELINE, .next = {TAB_CALL_TREE, TAB_HOTSPOTS, TAB_PATH, -1}, .create = create, .destroy = destroy, .draw = draw,
-    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv,
+    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .remember = timeline_remember,
+    .recall = timeline_recall,
 };

@@ -40,6 +40,9 @@ static inline double timeline_column_ns(const struct app *app, const struct time
 void timeline_draw_lanes(struct app *app, struct timeline_tab *tab);
 void timeline_draw_details(struct app *app, struct timeline_tab *tab);
 void timeline_add_details(struct app *app, const struct timeline_tab *tab, struct text *out);
+bool timeline_choose_span(struct app *app, struct timeline_tab *tab, span_id span); /* false: there is none */
+void timeline_remember(struct app *app, void *state, struct text *out);
+void timeline_recall(struct app *app, void *state, struct memory *memory);
 int timeline_details_rows(const struct app *app, const struct timeline_tab *tab, int rows);
 
 #endif

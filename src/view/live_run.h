@@ -24,13 +24,16 @@ struct live_status {
     int64_t elapsed_ns;    /* since the target's start, until its end */
     int wait_status;       /* of the target, from LIVE_ENDED on, as waitpid gives it */
     int64_t behind_ns;     /* how long ago what the newest trace shows was measured; -1 no trace yet */
+    bool close;            /* the UI is to go, as if the user had quit: somebody ends us (SIGTERM, SIGHUP, which its thread never gets) */
     char problem[256];
 };
 
 struct live_run {
     void *source;
     const char *command;   /* for people */
-    int terminal;          /* master side of the target's pty, non-blocking: its output is read here, input for it written; -1 none */
+    int terminal;          /* stream socket, non-blocking: the output of the target's terminal is read here, input for it written. All of it is
+                            * kept elsewhere, too, and comes to the real terminal behind the UI. A read of 0: nothing more comes. */
+    void (*resize)(void *source, int columns, int rows); /* of the target's terminal; it begins with the size of ours */
     int changed;           /* readable when status changed or a newer trace is there; `status` makes it unreadable again */
     void (*status)(void *source, struct live_status *ret_status);
     /* The newest trace, now the caller's (trace_unref); NULL when none is newer than the last one taken. Ids of a later one need not be those of

@@ -3,35 +3,18 @@
  * Building the tree. Stacks of a trace form a tree of frames already: each of its nodes is mapped to one of ours once, so a
  * sum of samples costs one look-up, however deep its stack. Bottom-up trees walk each distinct stack from its leaf.
  */
-#include "calling_context.h"
+#include "calling_context_internal.h"
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/map.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define NOT_MAPPED UINT32_MAX
 #define BOTTOM_UP_DEPTH_MAX 2048 /* callers beyond are shown as missing: each distinct stack has nodes of its own here */
+#define NO_FUNCTION UINT64_MAX
 
-struct building {
-    const struct trace *trace;
-    const struct context_options *options;
-    struct filter_match *match;
-    const struct stack_node *stacks;
-    const struct trace_frame *frames;
-    uint32_t stack_count, frame_count;
-    struct calling_context *context;
-    size_t capacity;
-    struct map *children;      /* two: by function and by module, see child_of */
-    uint32_t *node_of[2];      /* by stack: our node; [1]: of truncated stacks */
-    uint32_t *path;            /* stacks still to be mapped, from the leaf upwards */
-    size_t path_capacity;
-    uint32_t no_stack, truncated; /* our nodes, or NOT_MAPPED */
-};
-
-static int new_node(struct building *building, uint32_t parent, frame_id frame, uint32_t flags, uint32_t *ret_node)
+static int new_node(struct context_building *building, uint32_t parent, frame_id frame, uint32_t flags, uint32_t *ret_node)
 {
     struct calling_context *context = building->context;
     struct context_node *nodes = array_reserve(context->nodes, &building->capacity, (size_t)context->count + 1, sizeof(*nodes));
@@ -53,37 +36,62 @@ static int new_node(struct building *building, uint32_t parent, frame_id frame, 
     return 0;
 }
 
-/* The child of a node for a frame's function: (function, module) is numbered first, then (parent, number) looked up. */
-static int child_of(struct building *building, uint32_t parent, frame_id frame, uint32_t *ret_node)
+/* What is below a node is looked up by (parent, number): `what` is numbered first. *ret_new: the node has to be made. */
+static int find_child(struct context_building *building, uint32_t parent, uint64_t what, uint64_t *ret_key, uint32_t *ret_node)
 {
-    uint64_t function_key = UINT64_MAX, number, node;
-    bool known = frame.index < building->frame_count;
-    if (known)
-        function_key = (uint64_t)building->frames[frame.index].function.index << 32 | building->frames[frame.index].module.index;
-    if (!map_get(&building->children[0], function_key, &number)) {
+    uint64_t number, node;
+    if (!map_get(&building->children[0], what, &number)) {
         number = building->children[0].count;
-        if (map_set(&building->children[0], function_key, number) < 0)
+        if (map_set(&building->children[0], what, number) < 0)
             return -ENOMEM;
     }
-    uint64_t key = (uint64_t)parent << 32 | number;
-    if (map_get(&building->children[1], key, &node)) {
-        *ret_node = (uint32_t)node;
-        if (known && !(building->frames[frame.index].flags & FRAME_INLINED))
-            building->context->nodes[node].flags &= ~(uint32_t)CONTEXT_INLINED;
-        return 0;
+    *ret_key = (uint64_t)parent << 32 | number;
+    *ret_node = map_get(&building->children[1], *ret_key, &node) ? (uint32_t)node : NOT_MAPPED;
+    return 0;
+}
+
+static int child_of(struct context_building *building, uint32_t parent, frame_id frame, uint32_t *ret_node)
+{
+    uint64_t what = NO_FUNCTION, key;
+    bool known = frame.index < building->frame_count;
+    if (known)
+        what = (uint64_t)building->frames[frame.index].function.index << 32 | building->frames[frame.index].module.index;
+    int result = find_child(building, parent, what, &key, ret_node);
+    if (result == 0 && *ret_node == NOT_MAPPED) {
+        result = new_node(building, parent, frame, 0, ret_node);
+        return result < 0 ? result : map_set(&building->children[1], key, *ret_node);
     }
-    int result = new_node(building, parent, frame, 0, ret_node);
-    return result < 0 ? result : map_set(&building->children[1], key, *ret_node);
+    if (result == 0 && known && !(building->frames[frame.index].flags & FRAME_INLINED))
+        building->context->nodes[*ret_node].flags &= ~(uint32_t)CONTEXT_INLINED;
+    return result;
+}
+
+int context_child_span(struct context_building *building, uint32_t parent, const struct context_span *span, uint32_t *ret_node)
+{
+    uint64_t key;
+    /* Modules end before these numbers: no function is taken for a call of its name. */
+    uint64_t what = (uint64_t)span->name.index << 32 | (span->flag == CONTEXT_CALL ? ID_NONE - 1 : ID_NONE - 2);
+    int result = find_child(building, parent, what, &key, ret_node);
+    if (result < 0 || *ret_node != NOT_MAPPED)
+        return result;
+    result = new_node(building, parent, FRAME_NONE, span->flag, ret_node);
+    if (result < 0)
+        return result;
+    struct context_node *node = &building->context->nodes[*ret_node];
+    node->function = span->name;
+    node->category = span->category;
+    node->span_kind = span->kind;
+    return map_set(&building->children[1], key, *ret_node);
 }
 
 /* A node under the root that is no function. */
-static int special_node(struct building *building, uint32_t flags, uint32_t *node)
+static int special_node(struct context_building *building, uint32_t flags, uint32_t *node)
 {
     return *node != NOT_MAPPED ? 0 : new_node(building, 0, FRAME_NONE, flags, node);
 }
 
 /* Top-down: our node for a stack; what lies above it on the way to the root is mapped first. */
-static int map_stack(struct building *building, uint32_t stack, bool is_truncated, uint32_t *ret_node)
+static int map_stack(struct context_building *building, uint32_t stack, bool is_truncated, uint32_t *ret_node)
 {
     uint32_t *node_of = building->node_of[is_truncated], node = 0;
     if (is_truncated) {
@@ -121,16 +129,16 @@ static void add_weight(int64_t *sum, int64_t weight)
         *sum = weight > 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* Bottom-up: totals are added on the way, the chain of callers ends with the root frame. */
-static int add_bottom_up(struct building *building, const struct sample_aggregate *row, uint32_t *ret_node)
+/* Bottom-up, below `node`: the chain of callers ends with the root frame. */
+static int add_callers(struct context_building *building, uint32_t stack, bool is_truncated, uint32_t node, uint32_t *ret_node)
 {
-    uint32_t node = 0, depth = 0, at = row->stack.index;
+    uint32_t depth = 0;
     int result = 0;
-    for (; at < building->stack_count && depth < BOTTOM_UP_DEPTH_MAX && result == 0; depth++) {
-        result = child_of(building, node, building->stacks[at].frame, &node);
-        at = building->stacks[at].parent.index;
+    for (; stack < building->stack_count && depth < BOTTOM_UP_DEPTH_MAX && result == 0; depth++) {
+        result = child_of(building, node, building->stacks[stack].frame, &node);
+        stack = building->stacks[stack].parent.index;
     }
-    if (result == 0 && (at < building->stack_count || (row->flags & SAMPLE_TRUNCATED))) {
+    if (result == 0 && (stack < building->stack_count || is_truncated)) {
         result = child_of(building, node, FRAME_NONE, &node);
         building->context->nodes[node].flags |= CONTEXT_TRUNCATED;
     }
@@ -138,30 +146,37 @@ static int add_bottom_up(struct building *building, const struct sample_aggregat
     return result;
 }
 
-static int add_row(struct building *building, const struct sample_aggregate *row)
+int context_stack_node(struct context_building *building, stack_id stack, bool is_truncated, uint32_t below, uint32_t *ret_node)
+{
+    if (stack.index >= building->stack_count) {
+        int result = special_node(building, CONTEXT_NO_STACK, &building->no_stack);
+        *ret_node = building->no_stack;
+        return result;
+    }
+    return building->options->bottom_up ? add_callers(building, stack.index, is_truncated, below, ret_node)
+                                        : map_stack(building, stack.index, is_truncated, ret_node);
+}
+
+void context_count(struct context_building *building, uint32_t node, uint64_t count, int64_t weight)
+{
+    building->context->nodes[node].self_count += count;
+    add_weight(&building->context->nodes[node].self_weight, weight);
+}
+
+static int add_row(struct context_building *building, const struct sample_aggregate *row)
 {
     uint32_t events = building->options->events ? building->options->events : SAMPLE_EVENTS_CPU, node = 0;
     if (!(events >> row->event & 1))
         return 0;
     if (building->match && !filter_match_stack(building->match, row->track, row->stack, row->event))
         return 0;
-    int result;
-    if (row->stack.index >= building->stack_count) {
-        result = special_node(building, CONTEXT_NO_STACK, &building->no_stack);
-        node = building->no_stack;
-    } else if (building->options->bottom_up) {
-        result = add_bottom_up(building, row, &node);
-    } else {
-        result = map_stack(building, row->stack.index, row->flags & SAMPLE_TRUNCATED, &node);
-    }
-    if (result < 0)
-        return result;
-    building->context->nodes[node].self_count += row->count;
-    add_weight(&building->context->nodes[node].self_weight, row->weight);
-    return 0;
+    int result = context_stack_node(building, row->stack, row->flags & SAMPLE_TRUNCATED, 0, &node);
+    if (result == 0)
+        context_count(building, node, row->count, row->weight);
+    return result;
 }
 
-static int add_stored_sums(struct building *building, struct error *err)
+static int add_stored_sums(struct context_building *building, struct error *err)
 {
     const struct sample_aggregate *rows;
     uint32_t count;
@@ -171,7 +186,7 @@ static int add_stored_sums(struct building *building, struct error *err)
     return result;
 }
 
-static int add_samples(struct building *building, struct error *err)
+static int add_samples(struct context_building *building, struct error *err)
 {
     const struct context_options *options = building->options;
     int result = 0;
@@ -215,7 +230,7 @@ static int sibling_order(const void *left, const void *right)
 }
 
 /* Totals from the children's totals, then the lists of children in order. */
-static int total_and_order(struct building *building)
+static int total_and_order(struct context_building *building)
 {
     struct context_node *nodes = building->context->nodes;
     uint32_t count = building->context->count;
@@ -243,7 +258,7 @@ static int total_and_order(struct building *building)
     return 0;
 }
 
-static int prepare(struct building *building)
+static int prepare(struct context_building *building)
 {
     uint32_t root;
     building->stacks = trace_stacks(building->trace, &building->stack_count);
@@ -267,12 +282,14 @@ int calling_context_create(const struct trace *trace, const struct context_optio
 {
     static const struct context_options defaults;
     struct map children[2];
-    struct building building = {.trace = trace, .options = options ? options : &defaults, .children = children};
+    struct context_building building = {.trace = trace, .options = options ? options : &defaults, .children = children};
     struct error reason = ERROR_INIT;
     map_init(&children[0]);
     map_init(&children[1]);
     int result = prepare(&building);
-    if (result == 0)
+    if (result == 0 && building.options->measure != CONTEXT_SAMPLES)
+        result = context_add_spans(&building, &reason);
+    else if (result == 0)
         result = building.options->has_window ? add_samples(&building, &reason) : add_stored_sums(&building, &reason);
     if (result == 0)
         result = total_and_order(&building);

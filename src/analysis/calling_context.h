@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calling context tree of samples: one node for each distinct path of functions, with the samples that end in it and
- * those that pass through it. Frames of one function (its lines, its inlined copies) are one node. For screens that draw
+ * The calling context tree of samples, or of traced calls: one node for each distinct path of functions, with the samples that end
+ * in it and those that pass through it. Frames of one function (its lines, its inlined copies) are one node. For screens that draw
  * call trees and flame graphs; exports, which may use no analysis, have a tree of their own (formats/stack_tree.h) that is
  * by program and knows spans.
  */
@@ -15,16 +15,33 @@ enum context_flags {
     CONTEXT_INLINED = 2,    /* in all its frames */
     CONTEXT_TRUNCATED = 4,  /* stands for the callers that are missing in truncated stacks; has no function */
     CONTEXT_NO_STACK = 8,   /* samples without any frame; has no function */
+    CONTEXT_CALL = 16,      /* a traced call (span), below the stack that led to it */
+    CONTEXT_LAUNCHED = 32,  /* work of a device, below the call that launched it */
+};
+
+/* What is counted: CONTEXT_MEASURE(enumerator, what stands in a row's weight). */
+#define CONTEXT_MEASURES                                                                                               \
+    CONTEXT_MEASURE(SAMPLES, "CPU time")                                                                               \
+    CONTEXT_MEASURE(CALL_TIME, "time in traced calls")                                                                 \
+    CONTEXT_MEASURE(CALL_COUNT, "number of traced calls")                                                              \
+    CONTEXT_MEASURE(DEVICE_TIME, "device time of what calls launched")
+enum context_measure {
+#define CONTEXT_MEASURE(enumerator, text) CONTEXT_##enumerator,
+    CONTEXT_MEASURES
+#undef CONTEXT_MEASURE
+        CONTEXT_MEASURE_COUNT
 };
 
 struct context_node {
     uint32_t parent;        /* less than its own index; ID_NONE for the root */
     uint32_t first_child, next_sibling; /* ID_NONE at the end; children by total weight, largest first */
     uint32_t depth;         /* the root's is 0 */
-    string_id function;
+    string_id function;     /* of calls and of what they launched: the span's name */
+    string_id category;     /* of those, else none */
     module_id module;
     frame_id frame;         /* one of its frames, for file and line; FRAME_NONE for the root and what has no function */
     uint32_t flags;
+    uint8_t span_kind;      /* enum span_kind, of calls and of what they launched */
     uint64_t self_count, total_count;
     int64_t self_weight, total_weight; /* ns of CPU time for CPU events, of time off CPU for switches, else occurrences */
 };
@@ -35,17 +52,25 @@ struct calling_context {
 };
 
 struct context_options {
-    uint32_t events;                  /* bits by enum sample_event; 0 = SAMPLE_EVENTS_CPU */
+    enum context_measure measure;
+    uint32_t events;                  /* of samples: bits by enum sample_event; 0 = SAMPLE_EVENTS_CPU */
     bool bottom_up;                   /* from the leaf to its callers */
     const struct trace_filter *where; /* NULL = all */
-    bool has_window;                  /* only samples in [window_begin_ns, window_end_ns] */
+    bool has_window;                  /* only what lies in [window_begin_ns, window_end_ns]; of spans the part that does */
     int64_t window_begin_ns, window_end_ns;
 };
 
-/* The same trace and options give the same tree, in the same order. options may be NULL. */
+/*
+ * Of calls: spans of threads that have a stack, with their own time (without that of other such calls within them). Of devices:
+ * what spans with a stack launched, as links say it. A filter asks the span whose time counts: of devices theirs.
+ * The same trace and options give the same tree, in the same order. options may be NULL.
+ */
 int calling_context_create(const struct trace *trace, const struct context_options *options,
                            struct calling_context **ret_context, struct error *err);
 void calling_context_destroy(struct calling_context *context);
 DEFINE_CLEANUP(struct calling_context *, calling_context_destroy)
+
+/* Whether spans of threads have call stacks. */
+bool trace_has_call_stacks(const struct trace *trace);
 
 #endif

@@ -142,6 +142,102 @@ static void test_very_deep_stacks(void **state)
     trace_unref(trace);
 }
 
+static span_id add_call(struct fixture *fixture, const char *path, int64_t begin_ns, int64_t end_ns, const char *name, enum span_kind kind)
+{
+    struct span span = {.track = fixture->track, .begin_ns = begin_ns, .end_ns = end_ns, .kind = kind, .parent = SPAN_NONE,
+                        .name = trace_builder_string(fixture->builder, name), .stack = path ? stack_of(fixture, path) : STACK_NONE};
+    span_id handle;
+    assert_int_equal(trace_builder_add_span(fixture->builder, &span, NULL, &handle), 0);
+    return handle;
+}
+
+static span_id add_work(struct fixture *fixture, track_id stream, span_id launch, int64_t begin_ns, int64_t end_ns, const char *name,
+                        enum span_kind kind)
+{
+    span_id work = fixture_span(fixture->builder, stream, begin_ns, end_ns, name, kind);
+    struct trace_link link = {LINK_KIND_LAUNCH, CONFIDENCE_CERTAIN, launch, work};
+    if (launch.index != ID_NONE)
+        assert_int_equal(trace_builder_add_link(fixture->builder, &link), 0);
+    return work;
+}
+
+/* A region of 100 ns with two calls within, one of which launches; a span without a stack; a sample, which doesn't count. */
+static struct fixture calls(void)
+{
+    struct fixture fixture = start();
+    track_id stream = fixture_track(fixture.builder, TRACK_KIND_STREAM, "s", -1);
+    add(&fixture, "main other", 1000, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add_call(&fixture, "main solve", 0, 100, "parallel", SPAN_KIND_PARALLEL);
+    add_call(&fixture, NULL, 5, 95, "range", SPAN_KIND_RANGE);
+    span_id launch = add_call(&fixture, "main solve step", 10, 30, "launch", SPAN_KIND_LAUNCH);
+    add_call(&fixture, "main solve step", 40, 50, "sync", SPAN_KIND_SYNC);
+    span_id graph_launch = add_call(&fixture, "main", 200, 210, "graph launch", SPAN_KIND_LAUNCH);
+    add_work(&fixture, stream, launch, 20, 320, "kernel", SPAN_KIND_KERNEL);
+    add_work(&fixture, stream, SPAN_NONE, 330, 340, "nobody's", SPAN_KIND_KERNEL);
+    add_work(&fixture, stream, graph_launch, 400, 500, "graph", SPAN_KIND_GRAPH);
+    add_work(&fixture, stream, SPAN_NONE, 410, 440, "node", SPAN_KIND_KERNEL);
+    return fixture;
+}
+
+static void test_calls_count_below_their_stacks_with_their_own_time(void **state)
+{
+    (void)state;
+    struct fixture fixture = calls();
+    struct context_options options = {.measure = CONTEXT_CALL_TIME};
+    check(&fixture, &options, "root:0/110(main:0/110(solve:0/100(parallel:70/70()step:0/30(launch:20/20()sync:10/10()))graph launch:10/10()))");
+    fixture = calls();
+    options.bottom_up = true;
+    check(&fixture, &options, "root:0/110(parallel:0/70(solve:0/70(main:70/70()))launch:0/20(step:0/20(solve:0/20(main:20/20())))"
+                              "graph launch:0/10(main:10/10())sync:0/10(step:0/10(solve:0/10(main:10/10()))))");
+    fixture = calls();
+    options = (struct context_options){.measure = CONTEXT_CALL_COUNT};
+    check(&fixture, &options, "root:0/4(main:0/4(solve:0/3(step:0/2(launch:1/1()sync:1/1())parallel:1/1())graph launch:1/1()))");
+}
+
+static void test_device_time_counts_below_what_launched_it(void **state)
+{
+    (void)state;
+    struct fixture fixture = calls();
+    struct context_options options = {.measure = CONTEXT_DEVICE_TIME};
+    check(&fixture, &options, "root:0/400(main:0/400(solve:0/300(step:0/300(launch:0/300(kernel:300/300())))"
+                              "graph launch:0/100(graph:70/70()node:30/30())))");
+    fixture = calls();
+    options.bottom_up = true;
+    check(&fixture, &options, "root:0/400(kernel:0/300(launch:0/300(step:0/300(solve:0/300(main:300/300()))))"
+                              "graph:0/70(graph launch:0/70(main:70/70()))node:0/30(graph launch:0/30(main:30/30())))");
+}
+
+static void test_windows_cut_calls_and_filters_choose_them(void **state)
+{
+    (void)state;
+    struct fixture fixture = calls();
+    struct context_options options = {.measure = CONTEXT_CALL_TIME, .has_window = true, .window_begin_ns = 20, .window_end_ns = 45};
+    check(&fixture, &options, "root:0/25(main:0/25(solve:0/25(step:0/15(launch:10/10()sync:5/5())parallel:10/10())))");
+    fixture = calls();
+    options.measure = CONTEXT_DEVICE_TIME;
+    check(&fixture, &options, "root:0/25(main:0/25(solve:0/25(step:0/25(launch:0/25(kernel:25/25())))))");
+    fixture = calls();
+    CLEANUP(trace_filter_destroyp) struct trace_filter *filter = NULL;
+    assert_int_equal(trace_filter_compile("kind=parallel", &filter, NULL), 0);
+    options = (struct context_options){.measure = CONTEXT_CALL_TIME, .where = filter};
+    check(&fixture, &options, "root:0/70(main:0/70(solve:0/70(parallel:70/70())))");
+}
+
+static void test_it_is_known_whether_calls_have_stacks(void **state)
+{
+    (void)state;
+    struct fixture fixture = calls();
+    struct trace *trace = fixture_finish(fixture.builder);
+    assert_true(trace_has_call_stacks(trace));
+    trace_unref(trace);
+    fixture = start();
+    add(&fixture, "main other", 1000, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add_call(&fixture, NULL, 0, 100, "parallel", SPAN_KIND_PARALLEL);
+    trace = fixture_finish(fixture.builder);
+    assert_false(trace_has_call_stacks(trace));
+    trace_unref(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +247,10 @@ int main(void)
         cmocka_unit_test(test_recursion_is_a_path),
         cmocka_unit_test(test_windows_and_filters_choose_samples),
         cmocka_unit_test(test_very_deep_stacks),
+        cmocka_unit_test(test_calls_count_below_their_stacks_with_their_own_time),
+        cmocka_unit_test(test_device_time_counts_below_what_launched_it),
+        cmocka_unit_test(test_windows_cut_calls_and_filters_choose_them),
+        cmocka_unit_test(test_it_is_known_whether_calls_have_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,11 +8,14 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(1, str(ROOT / "tests"))
+import stuck
 TIMEOUT_S = 60
 # A sanitizer in hprofiler would lower its own core limit, which the target inherits.
 os.environ["ASAN_OPTIONS"] = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "disable_coredump=0"]))
@@ -24,6 +27,7 @@ def hprofiler_path():
 
 def pytest_configure(config):
     """An own base folder: the one pytest shares between its processes is closed to other users by each that starts."""
+    stuck.watch(config)
     if config.option.basetemp is None:
         config.option.basetemp = tempfile.mkdtemp(prefix="pytest-hprofiler-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))

@@ -65,6 +65,11 @@ const char *merge_directory(const struct merge *merge)
     return merge->directory;
 }
 
+bool merge_is_following(const struct merge *merge)
+{
+    return merge->following;
+}
+
 uint64_t merge_duration(struct merge *merge, const struct merge_stream *stream, uint64_t duration)
 {
     uint64_t start = stream->process ? stream->process->map->start_time : 0;
@@ -158,10 +163,13 @@ static int parts_create(struct merge *merge, struct error *err)
     return 0;
 }
 
-static int parts_call(struct merge *merge, bool finish, struct error *err)
+int merge_parts_call(struct merge *merge, enum merge_moment moment, struct error *err)
 {
     for (size_t i = 0; merge_parts[i]; i++) {
-        int (*call)(struct merge *, void *, struct error *) = finish ? merge_parts[i]->finish : merge_parts[i]->between;
+        const struct merge_part *part = merge_parts[i];
+        int (*call)(struct merge *, void *, struct error *) = moment == MERGE_BETWEEN  ? part->between
+                                                              : moment == MERGE_FINISH ? part->finish
+                                                                                       : part->round;
         int code = call ? call(merge, merge->states[i], err) : 0;
         if (code)
             return code;
@@ -204,7 +212,7 @@ static void ledger_close(struct merge *merge)
     }
 }
 
-static void merge_close(struct merge *merge)
+void merge_close(struct merge *merge)
 {
     for (size_t i = 0; merge_parts[i]; i++)
         if (merge_parts[i]->destroy)
@@ -217,25 +225,33 @@ static void merge_close(struct merge *merge)
     closep(&merge->directory_fd);
 }
 
-static int merge_run(struct merge *merge, struct trace **ret_trace, struct error *err)
+int merge_open(struct merge *merge, struct error *err)
 {
     int code = session_open(merge, err);
     if (code == 0)
         code = builder_begin(merge, err);
-    if (code == 0)
-        code = parts_create(merge, err);
-    if (code == 0)
-        code = merge_sources_open(merge, err);
+    return code ? code : parts_create(merge, err);
+}
+
+int merge_take(struct merge *merge, struct error *err)
+{
+    int code = merge_sources_open(merge, err);
     if (code == 0)
         code = merge_sources_pass(merge, MERGE_LIFE, err);
     if (code == 0 && merge->ahead)
         code = merge_sources_pass(merge, MERGE_AHEAD, err);
     if (code == 0)
-        code = parts_call(merge, false, err);
+        code = merge_parts_call(merge, MERGE_BETWEEN, err);
+    return code ? code : merge_sources_pass(merge, MERGE_ROWS, err);
+}
+
+static int merge_run(struct merge *merge, struct trace **ret_trace, struct error *err)
+{
+    int code = merge_open(merge, err);
     if (code == 0)
-        code = merge_sources_pass(merge, MERGE_ROWS, err);
+        code = merge_take(merge, err);
     if (code == 0)
-        code = parts_call(merge, true, err);
+        code = merge_parts_call(merge, MERGE_FINISH, err);
     if (code)
         return code;
     ledger_close(merge);

@@ -6,6 +6,9 @@
  *
  * Two passes over everything: MERGE_LIFE (processes, threads, names, calibration, strings, modules), then MERGE_ROWS. Between
  * them, where a part asks for it, MERGE_AHEAD over the targets' threads: for what must be known before the rows.
+ *
+ * A recording that goes on is followed (merge_follow.h): the same passes, again and again, each over what is new; `between` comes each
+ * time, `round` in the place of `finish`.
  */
 #ifndef HP_RECORD_MERGE_H
 #define HP_RECORD_MERGE_H
@@ -51,6 +54,7 @@ struct merge_part {
     const char *ahead;         /* MERGE_AHEAD is made if a process had a collector whose name begins so */
     int (*between)(struct merge *merge, void *state, struct error *err);  /* after MERGE_LIFE and MERGE_AHEAD */
     int (*finish)(struct merge *merge, void *state, struct error *err);   /* after MERGE_ROWS */
+    int (*round)(struct merge *merge, void *state, struct error *err);    /* while following: places what is known by now */
     void (*destroy)(void *state);
     const struct merge_handler *handlers; /* ends with kind 0 */
 };
@@ -71,6 +75,7 @@ struct trace_builder *merge_builder(struct merge *merge);
 const struct merge_options *merge_get_options(const struct merge *merge);
 bool merge_same_boot(const struct merge *merge); /* recorded since this machine was started: kernel addresses mean the same */
 const char *merge_directory(const struct merge *merge);
+bool merge_is_following(const struct merge *merge); /* of a recording that goes on */
 
 /* A time of a stream on the trace's axis (ns since the session's start). */
 int64_t merge_time(struct merge *merge, const struct merge_stream *stream, uint64_t time);

@@ -67,3 +67,24 @@ int64_t clock_line_at(const struct clock_line *line, uint64_t ticks)
     uint64_t ns = (uint64_t)(((unsigned __int128)distance * line->factor + half) >> SHIFT), base = (uint64_t)line->ns;
     return (int64_t)(later ? base + ns : base - ns); /* ticks may be anything */
 }
+
+static int64_t pairs_length_ns(const struct clock_pairs *pairs)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = 0; i < pairs->count; i++) {
+        first = pairs->items[i].raw_ns < first ? pairs->items[i].raw_ns : first;
+        last = pairs->items[i].raw_ns > last ? pairs->items[i].raw_ns : last;
+    }
+    return pairs->count ? last - first : 0;
+}
+
+/* Lines through pairs twice as far apart are better; ones that are a little better are not worth times that shift. */
+void merge_lines_forget(struct merge *merge)
+{
+    int64_t length_ns = pairs_length_ns(&merge->pairs);
+    if (length_ns < 2 * merge->lines_length_ns)
+        return;
+    merge->lines_length_ns = length_ns;
+    for (size_t i = 0; i < merge->process_count; i++)
+        merge->processes[i]->line_tried = false;
+}

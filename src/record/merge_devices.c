@@ -52,7 +52,8 @@ struct devices {
 };
 
 struct waiting {
-    uint32_t process, bytes;
+    struct merge_process *process;
+    uint64_t bytes;
 };
 
 static void devices_destroy(void *state)
@@ -252,7 +253,7 @@ static int on_device_span(struct merge *merge, const struct merge_stream *stream
     if (!stream->process)
         return 0;
     int code = devices->waiting ? 0 : waiting_open(merge, devices);
-    const struct waiting waiting = {(uint32_t)(stream->process - merge->processes), wire_bytes(header)};
+    const struct waiting waiting = {stream->process, wire_bytes(header)};
     if (code == 0 && (fwrite(&waiting, sizeof(waiting), 1, devices->waiting) != 1 ||
                       fwrite(header, waiting.bytes, 1, devices->waiting) != 1))
         code = errno ? -errno : -EIO;
@@ -344,13 +345,16 @@ static int place_waiting(struct merge *merge, struct devices *devices)
     while (fread(&waiting, sizeof(waiting), 1, devices->waiting) == 1) {
         if (fread(record, waiting.bytes, 1, devices->waiting) != 1)
             return -EIO;
-        int code = place_span(merge, &merge->processes[waiting.process], (const struct wire_device_span *)(const void *)record);
+        int code = place_span(merge, waiting.process, (const struct wire_device_span *)(const void *)record);
         if (code == -EINVAL)
             merge->refused_records++;
         else if (code)
             return code;
     }
-    return ferror(devices->waiting) ? -EIO : 0;
+    if (ferror(devices->waiting))
+        return -EIO;
+    rewind(devices->waiting);
+    return ftruncate(fileno(devices->waiting), 0) < 0 ? -errno : 0;
 }
 
 static void put_clock(struct merge *merge, size_t number, const char *what, int decimals, double value)
@@ -365,6 +369,9 @@ static int fit_clocks(struct merge *merge, struct devices *devices)
 {
     for (size_t i = 0; i < devices->clock_count; i++) {
         struct clock *clock = &devices->clock_rows[i];
+        if (clock->fitted)
+            device_clock_finish(&clock->line);
+        clock->fitted = false;
         int code = device_clock_fit(clock->points, clock->count, &clock->line);
         if (code == -ENODATA)
             continue;
@@ -376,7 +383,7 @@ static int fit_clocks(struct merge *merge, struct devices *devices)
         put_clock(merge, i, "drift_ppm", 3, clock->line.drift * 1e6);
         if (clock->line.error_ns >= 0)
             put_clock(merge, i, "error_ns", 0, (double)clock->line.error_ns);
-        if (!clock->line.contradictions)
+        if (!clock->line.contradictions || merge->following)
             continue;
         code = trace_builder_add_ledger(merge->builder, "device clock", clock->given, clock->given - clock->line.contradictions,
                                         clock->line.contradictions, "readings that contradict others");
@@ -426,7 +433,7 @@ int merge_devices_place(struct merge *merge)
         code = place_waiting(merge, devices);
     if (code == 0)
         code = name_lanes(merge, devices);
-    return code ? code : add_losses(merge, devices);
+    return code || merge->following ? code : add_losses(merge, devices);
 }
 
 static const struct merge_handler handlers[] = {

@@ -14,6 +14,8 @@ static const char *const layer_names[WIRE_LAYER_COUNT] = {
     [WIRE_LAYER_ROCM] = "rocm",     [WIRE_LAYER_NCCL] = "nccl", [WIRE_LAYER_MPI] = "mpi",       [WIRE_LAYER_USER] = "user",
 };
 
+enum { LINKS_WAIT = 1 << 20 }; /* while a recording is followed */
+
 struct pending_link {
     uint64_t from, to; /* keys of correlations */
     uint8_t kind, confidence;
@@ -234,15 +236,19 @@ static int on_link(struct merge *merge, const struct merge_stream *stream, const
     return 0;
 }
 
+/* Of a recording that goes on the other end of a link may still come. */
 static int links_resolve(struct merge *merge, struct events *events)
 {
     int code = 0;
+    size_t kept = 0;
     for (size_t i = 0; i < events->link_count && code == 0; i++) {
         const struct pending_link *pending = &events->links[i];
         uint64_t from, to;
         if (pending->kind >= LINK_KIND_COUNT || pending->confidence >= CONFIDENCE_COUNT ||
             !map_get(&events->spans, pending->from, &from) || !map_get(&events->spans, pending->to, &to)) {
-            events->links_lost++;
+            events->links_lost += !merge->following;
+            if (merge->following && kept < LINKS_WAIT)
+                events->links[kept++] = *pending;
             continue;
         }
         const struct trace_link link = {
@@ -253,6 +259,7 @@ static int links_resolve(struct merge *merge, struct events *events)
         };
         code = trace_builder_add_link(merge->builder, &link);
     }
+    events->link_count = kept;
     return code;
 }
 
@@ -266,10 +273,10 @@ static int losses_add(struct merge *merge, const struct events *events)
     uint64_t lost[WIRE_LOST_COUNT] = {0}, total = 0, untimed = 0;
     for (size_t i = 0; i < merge->process_count; i++) {
         for (int reason = 0; reason < WIRE_LOST_COUNT; reason++) {
-            lost[reason] += merge->processes[i].map->lost[reason];
-            total += merge->processes[i].map->lost[reason];
+            lost[reason] += merge->processes[i]->map->lost[reason];
+            total += merge->processes[i]->map->lost[reason];
         }
-        untimed += merge->processes[i].untimed;
+        untimed += merge->processes[i]->untimed;
     }
     int code = 0;
     if (merge->process_count)
@@ -297,6 +304,14 @@ static int events_finish(struct merge *merge, void *state, struct error *err)
     return code ? error_set_errno(err, code, "merge: cannot add events to the trace") : 0;
 }
 
+static int events_round(struct merge *merge, void *state, struct error *err)
+{
+    int code = merge_devices_place(merge);
+    if (code == 0)
+        code = links_resolve(merge, state);
+    return code ? error_set_errno(err, code, "merge: cannot add events to the trace") : 0;
+}
+
 static const struct merge_handler handlers[] = {
     {WIRE_SPAN, MERGE_ROWS, on_span},
     {WIRE_INSTANT, MERGE_ROWS, on_instant},
@@ -309,6 +324,7 @@ const struct merge_part merge_part_events = {
     .name = "events",
     .create = events_create,
     .finish = events_finish,
+    .round = events_round,
     .destroy = events_destroy,
     .handlers = handlers,
 };

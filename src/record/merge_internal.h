@@ -39,6 +39,7 @@ struct merge_process {
     bool line_tried;
     uint64_t untimed;         /* times that could not be placed */
     process_id process;       /* NONE until the life of processes is known */
+    uint64_t logged;          /* bytes of its log that were read: more may come when the recording is followed */
     struct map strings;       /* id -> string_id + 1 */
     struct map threads;       /* serial -> track */
 };
@@ -54,7 +55,7 @@ struct merge {
     bool local;               /* of this boot: pids may still live, ticks compare */
     struct trace_builder *builder;
     node_id node;
-    struct merge_process *processes; /* sorted by key */
+    struct merge_process **processes; /* sorted by key; each stays where it is */
     size_t process_count, process_capacity;
     struct clock_pairs pairs; /* the recorder's */
     struct clock_line line;
@@ -65,6 +66,9 @@ struct merge {
     bool recycled;            /* --buffer-limit dropped the oldest records */
     bool ahead;               /* a part asks for MERGE_AHEAD */
     bool finished;            /* the recorder wrote its last word: else the recording was cut off */
+    bool following;           /* it goes on: sources are read on from where they ended, and parts place what they can by now */
+    int64_t lines_length_ns;  /* of the pairs when lines were last drawn, while following */
+    struct spool_marks *marks; /* where to read on in the spool, while following */
     void *states[MERGE_PARTS_MAXIMUM];
     const struct merge_handler *handlers[MERGE_PASSES][256]; /* by kind */
     struct map unknown;       /* kind -> count */
@@ -85,6 +89,16 @@ string_id merge_category(struct merge *merge, const struct merge_stream *stream,
 int merge_devices_place(struct merge *merge);
 /* The track of a device as a whole; made if there is none yet. */
 int merge_device_track(struct merge *merge, const struct merge_process *process, uint8_t layer, int32_t device, track_id *ret_track);
+
+/* merge.c */
+enum merge_moment { MERGE_BETWEEN, MERGE_FINISH, MERGE_ROUND };
+int merge_open(struct merge *merge, struct error *err);
+int merge_take(struct merge *merge, struct error *err); /* all that its sources have; while following: what is new in them */
+int merge_parts_call(struct merge *merge, enum merge_moment moment, struct error *err);
+void merge_close(struct merge *merge);
+
+/* merge_clock.c */
+void merge_lines_forget(struct merge *merge); /* there are pairs farther apart now */
 
 /* merge_sources.c */
 int merge_sources_open(struct merge *merge, struct error *err);

@@ -556,11 +556,11 @@ int merge_life_claim(struct merge *merge)
     if (!order)
         return -ENOMEM;
     for (size_t i = 0; i < merge->process_count; i++)
-        order[i] = &merge->processes[i];
+        order[i] = merge->processes[i];
     qsort(order, merge->process_count, sizeof *order, by_start);
     int code = 0;
     for (size_t i = 0; i < merge->process_count && code == 0; i++)
-        code = image_claim(life_of(merge), order[i]);
+        code = process_id_is(order[i]->process, PROCESS_NONE) ? image_claim(life_of(merge), order[i]) : 0;
     free(order);
     return code;
 }
@@ -613,6 +613,7 @@ const struct merge_part merge_part_life = {
     .name = "life",
     .create = life_create,
     .finish = life_finish,
+    .round = life_finish,
     .destroy = life_destroy,
     .handlers = handlers,
 };

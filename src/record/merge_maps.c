@@ -23,6 +23,7 @@ struct noted_mapping {
     uint32_t number;       /* of the module in the recording */
     struct module *module; /* after merge_maps_prepare */
     int32_t pid;
+    bool placed;           /* time_ns and process are the trace's */
     /* From a target's own list: its stream, and the file. */
     bool from_target;
     struct merge_stream stream;
@@ -44,6 +45,7 @@ struct merge_maps {
     size_t count, capacity;
     struct timeline *timelines; /* by process */
     size_t process_count;
+    size_t sorted;         /* of the noted ones; those behind came since */
 };
 
 int merge_maps_create(struct merge *merge, struct merge_modules *modules, struct merge_maps **ret_maps)
@@ -165,6 +167,7 @@ static void place(struct merge_maps *maps, struct noted_mapping *mapping)
     }
     if (mapping->module && module_kind_of(mapping->module) == MODULE_KIND_VDSO)
         mapping->file_offset = 0;
+    mapping->placed = true;
 }
 
 static int reserve_timelines(struct merge_maps *maps, size_t count)
@@ -180,14 +183,38 @@ static int reserve_timelines(struct merge_maps *maps, size_t count)
     return 0;
 }
 
+/* What was made of mappings before newer ones came in between them, or behind them. */
+static void forget_outdated(struct merge_maps *maps)
+{
+    for (size_t i = maps->sorted; i < maps->count; i++) {
+        const struct noted_mapping *fresh = &maps->noted[i];
+        if (fresh->process.index >= maps->process_count)
+            continue;
+        struct timeline *timeline = &maps->timelines[fresh->process.index];
+        if (!timeline->applied || maps->noted[timeline->first + timeline->applied - 1].time_ns < fresh->time_ns)
+            continue;
+        address_map_destroy(TAKE_PTR(timeline->map));
+        timeline->applied = 0;
+    }
+    for (size_t i = 0; i < maps->process_count; i++) {
+        address_map_destroy(TAKE_PTR(maps->timelines[i].last));
+        maps->timelines[i].count = 0;
+    }
+}
+
 int merge_maps_prepare(struct merge_maps *maps)
 {
     uint32_t most = 0;
+    if (maps->sorted == maps->count)
+        return 0;
     for (size_t i = 0; i < maps->count; i++) {
-        place(maps, &maps->noted[i]);
+        if (!maps->noted[i].placed)
+            place(maps, &maps->noted[i]);
         if (maps->noted[i].process.index != ID_NONE && maps->noted[i].process.index >= most)
             most = maps->noted[i].process.index + 1;
     }
+    forget_outdated(maps);
+    maps->sorted = maps->count;
     if (maps->count)
         qsort(maps->noted, maps->count, sizeof(*maps->noted), compare);
     int r = reserve_timelines(maps, most);

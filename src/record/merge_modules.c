@@ -20,7 +20,7 @@
 enum { FRAMES_AT_ONE_ADDRESS = 64, NUMBERS_MAXIMUM = 1 << 20 };
 
 struct noted_module {
-    bool known;
+    bool known, taken; /* noted; and tried to open */
     struct wire_module record;
     char *path;
     struct module *module;
@@ -167,7 +167,7 @@ static int open_noted(struct merge_modules *modules, struct noted_module *noted)
 int merge_modules_open(struct merge_modules *modules, struct error *err)
 {
     const struct merge_options *options = merge_get_options(modules->merge);
-    if (!options->no_symbols) {
+    if (!options->no_symbols && !modules->symbolizer) {
         const struct symbolizer_options symbolizer = {.strings = trace_builder_strings(merge_builder(modules->merge)),
                                                       .no_kernel = !merge_same_boot(modules->merge),
                                                       .log = options->log};
@@ -176,7 +176,9 @@ int merge_modules_open(struct merge_modules *modules, struct error *err)
             return r;
     }
     for (size_t i = 0; i < modules->noted_count; i++) {
-        int r = modules->noted[i].known ? open_noted(modules, &modules->noted[i]) : 0;
+        struct noted_module *noted = &modules->noted[i];
+        int r = noted->known && !noted->taken ? open_noted(modules, noted) : 0;
+        noted->taken = noted->known;
         if (r < 0)
             return error_set_errno(err, r, "cannot take up the modules of the recording");
     }

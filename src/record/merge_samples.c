@@ -33,6 +33,9 @@ struct merge_samples {
     struct merged_node *nodes; /* by number; 0 is not used */
     size_t node_count, node_capacity;
     string_id category, blocked, preempted;
+    struct wire_sample *late; /* while following: their nodes had not come yet */
+    size_t late_count, late_capacity;
+    bool last_try;           /* of these */
     bool ended;              /* the recorder wrote its ledger */
     uint64_t cpu_samples, timer_samples, off_cpu;
     int64_t timer_ns;        /* CPU time that the timers' samples stand for */
@@ -48,6 +51,7 @@ static void samples_destroy(void *state)
     merge_maps_destroy(samples->maps);
     merge_modules_destroy(samples->modules);
     free(samples->nodes);
+    free(samples->late);
     free(samples);
 }
 
@@ -132,16 +136,6 @@ static int on_stack_nodes(struct merge *merge, const struct merge_stream *stream
     return 0;
 }
 
-static int samples_between(struct merge *merge, void *state, struct error *err)
-{
-    struct merge_samples *samples = state;
-    int r = merge_modules_open(samples->modules, err);
-    if (r < 0)
-        return r;
-    r = merge_maps_prepare(samples->maps);
-    return r < 0 ? error_set_errno(err, r, "cannot put the recording's mappings in order") : 0;
-}
-
 static int resolve_node(struct merge_samples *samples, struct merged_node *node, stack_id parent)
 {
     stack_id stack;
@@ -182,10 +176,29 @@ static int stack_of(struct merge_samples *samples, uint32_t number, stack_id *re
     return r;
 }
 
+static int keep_late(struct merge_samples *samples, const struct wire_sample *record)
+{
+    struct wire_sample *grown = array_reserve(samples->late, &samples->late_capacity, samples->late_count + 1, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    samples->late = grown;
+    grown[samples->late_count++] = *record;
+    return 0;
+}
+
+static bool must_wait(const struct merge_samples *samples, const struct wire_sample *record)
+{
+    uint32_t node = record->header.value;
+    bool known = node < samples->node_count && samples->nodes[node].known;
+    return merge_is_following(samples->merge) && !samples->last_try && node && !known && !(record->flags & SAMPLE_EXCLUDED);
+}
+
 static int on_sample(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
 {
     struct merge_samples *samples = state_of(merge);
     const struct wire_sample *record = (const struct wire_sample *)(const void *)header;
+    if (must_wait(samples, record))
+        return keep_late(samples, record);
     struct sample sample = {
         .time_ns = merge_time_raw(merge, record->time_ns),
         .weight = record->weight,
@@ -201,6 +214,32 @@ static int on_sample(struct merge *merge, const struct merge_stream *stream, con
     samples->cpu_samples += !excluded && sample.event != SAMPLE_EVENT_PAGE_FAULT;
     track_id track = merge_thread_at(merge, record->pid, record->tid, sample.time_ns);
     return trace_builder_add_sample(merge_builder(merge), track, &sample);
+}
+
+/* The sampler writes nodes at the end of its round, the samples meanwhile: by the next round of ours they are there, or lost. */
+static int add_late(struct merge_samples *samples)
+{
+    int r = 0;
+    samples->last_try = true;
+    for (size_t i = 0; i < samples->late_count && (r == 0 || r == -EINVAL); i++)
+        r = on_sample(samples->merge, NULL, &samples->late[i].header);
+    samples->last_try = false;
+    samples->late_count = 0;
+    return r == -EINVAL ? 0 : r;
+}
+
+static int samples_between(struct merge *merge, void *state, struct error *err)
+{
+    struct merge_samples *samples = state;
+    (void)merge;
+    int r = merge_modules_open(samples->modules, err);
+    if (r < 0)
+        return r;
+    r = merge_maps_prepare(samples->maps);
+    if (r < 0)
+        return error_set_errno(err, r, "cannot put the recording's mappings in order");
+    r = add_late(samples);
+    return r < 0 ? error_set_errno(err, r, "cannot add samples to the trace") : 0;
 }
 
 static int on_off_cpu(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
@@ -289,6 +328,14 @@ static int samples_finish(struct merge *merge, void *state, struct error *err)
     return r < 0 ? error_set_errno(err, r, "cannot add samples to the trace") : 0;
 }
 
+static int samples_round(struct merge *merge, void *state, struct error *err)
+{
+    struct merge_samples *samples = state;
+    (void)merge;
+    int r = merge_unwind_finish(samples->unwind);
+    return r < 0 ? error_set_errno(err, r, "cannot add samples to the trace") : 0;
+}
+
 static const struct merge_handler handlers[] = {
     {WIRE_MODULE, MERGE_LIFE, on_module},
     {WIRE_MAPPING, MERGE_LIFE, on_mapping},
@@ -307,6 +354,7 @@ const struct merge_part merge_part_samples = {
     .create = samples_create,
     .between = samples_between,
     .finish = samples_finish,
+    .round = samples_round,
     .destroy = samples_destroy,
     .handlers = handlers,
 };

@@ -69,12 +69,12 @@ static struct merge_process *process_find(struct merge *merge, uint64_t key)
     size_t low = 0, high = merge->process_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (merge->processes[middle].key < key)
+        if (merge->processes[middle]->key < key)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < merge->process_count && merge->processes[low].key == key ? &merge->processes[low] : NULL;
+    return low < merge->process_count && merge->processes[low]->key == key ? merge->processes[low] : NULL;
 }
 
 static uint64_t first_time(const uint8_t *data, size_t size)
@@ -123,6 +123,8 @@ static int block_take(struct merge *merge, enum merge_pass pass, const struct sp
     }
     if (pass != MERGE_LIFE)
         return thread_records(merge, pass, &block->stream, block->data, block->size);
+    if (merge->following)
+        return 0;
     uint64_t covered = 0, key = lap_key(block->stream.process_key, block->stream.chunk, block->stream.lap);
     map_get(&merge->covered, key, &covered);
     return block->stream.end > covered ? map_set(&merge->covered, key, block->stream.end) : 0;
@@ -131,7 +133,7 @@ static int block_take(struct merge *merge, enum merge_pass pass, const struct sp
 static int spool_pass(struct merge *merge, enum merge_pass pass, struct error *err)
 {
     CLEANUP(spool_reader_destroyp) struct spool_reader *reader = NULL;
-    int code = spool_reader_create(merge->directory_fd, &reader, err);
+    int code = spool_reader_create_between(merge->directory_fd, merge->marks, &reader, err);
     if (code)
         return code;
     spool_reader_skip_threads(reader, pass == MERGE_LIFE);
@@ -151,21 +153,29 @@ static int spool_pass(struct merge *merge, enum merge_pass pass, struct error *e
     return code;
 }
 
-/* The process log: records up to log_reserved; where one was reserved and never written, its first word is 0. */
+/* Whether the first word of a record is there: with acquire, so that what lies behind it is, too. */
+static bool is_written(const uint8_t *at)
+{
+    return __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* The process log: records up to log_reserved; where one was reserved and never written, its first word is 0. While it grows, what
+ * lies behind such a one waits. */
 static int log_walk(struct merge *merge, struct merge_process *process, int (*take)(struct merge *, struct merge_process *,
                                                                                     const struct wire_header *))
 {
     const struct wire_process *map = process->map;
-    const uint8_t *at = (const uint8_t *)map + map->log_offset, *end = (const uint8_t *)map + process->size;
+    const uint8_t *log = (const uint8_t *)map + map->log_offset, *at = log + process->logged, *end = (const uint8_t *)map + process->size;
     uint64_t reserved = __atomic_load_n(&map->log_reserved, __ATOMIC_ACQUIRE);
-    if (reserved < (uint64_t)(end - at))
-        end = at + reserved / 8 * 8;
-    while (at < end) {
+    if (reserved < (uint64_t)(end - log))
+        end = log + reserved / 8 * 8;
+    while (at < end && (!merge->following || is_written(at))) {
         const struct wire_header *record = wire_record_at(at, end);
         int code = record && record->kind ? take(merge, process, record) : 0;
         if (code)
             return code;
         at += record && record->kind ? wire_bytes(record) : 8;
+        process->logged = (uint64_t)(at - log);
     }
     return 0;
 }
@@ -253,15 +263,35 @@ static bool process_copy(void **map, size_t *size)
     return true;
 }
 
+static int process_add(struct merge *merge, const struct merge_process *given)
+{
+    struct merge_process **processes =
+        array_reserve(merge->processes, &merge->process_capacity, merge->process_count + 1, sizeof *processes);
+    struct merge_process *process = processes ? malloc(sizeof *process) : NULL;
+    if (processes)
+        merge->processes = processes;
+    if (!process)
+        return -ENOMEM;
+    *process = *given;
+    processes[merge->process_count++] = process;
+    return 0;
+}
+
+/* A recording that goes on: a file that isn't whole yet is looked for again, and one that is known stays. */
+static bool is_waited_for(const struct merge *merge, const struct target_name *name)
+{
+    for (size_t i = 0; merge->following && i < merge->process_count; i++)
+        if (merge->processes[i]->key == name->key)
+            return false;
+    return true;
+}
+
 static int process_open(struct merge *merge, enum merge_pass pass, const struct target_name *name, const char *file)
 {
-    struct merge_process *processes =
-        array_reserve(merge->processes, &merge->process_capacity, merge->process_count + 1, sizeof *processes);
-    if (!processes)
-        return -ENOMEM;
-    merge->processes = processes;
     void *map;
     size_t size;
+    if (!is_waited_for(merge, name))
+        return 0;
     int code = target_file_map(merge->directory_fd, file, sizeof(struct wire_process), false, &map, &size);
     if (code == -ENOMEM)
         return code;
@@ -269,12 +299,13 @@ static int process_open(struct merge *merge, enum merge_pass pass, const struct 
     if (!header || !target_process_valid(header, size)) {
         if (header)
             munmap(map, size);
-        trace_builder_add_ledger(merge->builder, "process files", 1, 0, 1, "damaged, or of another format");
+        if (!merge->following)
+            trace_builder_add_ledger(merge->builder, "process files", 1, 0, 1, "damaged, or of another format");
         return 0;
     }
-    bool mapped = !process_copy(&map, &size);
+    bool mapped = merge->following || !process_copy(&map, &size);
     header = map;
-    processes[merge->process_count++] = (struct merge_process){
+    const struct merge_process process = {
         .key = name->key,
         .pid = header->outer_pid ? header->outer_pid : header->pid,
         .map = header,
@@ -282,12 +313,17 @@ static int process_open(struct merge *merge, enum merge_pass pass, const struct 
         .mapped = mapped,
         .process = PROCESS_NONE,
     };
-    return 0;
+    code = process_add(merge, &process);
+    if (code && mapped)
+        munmap(map, size);
+    else if (code)
+        free(map);
+    return code;
 }
 
 static int by_key(const void *left, const void *right)
 {
-    const struct merge_process *a = left, *b = right;
+    const struct merge_process *a = *(struct merge_process *const *)left, *b = *(struct merge_process *const *)right;
     return (a->key > b->key) - (a->key < b->key);
 }
 
@@ -325,12 +361,14 @@ int merge_sources_open(struct merge *merge, struct error *err)
 void merge_sources_close(struct merge *merge)
 {
     for (size_t i = 0; i < merge->process_count; i++) {
-        if (merge->processes[i].mapped)
-            munmap((void *)(uintptr_t)merge->processes[i].map, merge->processes[i].size);
+        struct merge_process *process = merge->processes[i];
+        if (process->mapped)
+            munmap((void *)(uintptr_t)process->map, process->size);
         else
-            free((void *)(uintptr_t)merge->processes[i].map);
-        map_finish(&merge->processes[i].strings);
-        map_finish(&merge->processes[i].threads);
+            free((void *)(uintptr_t)process->map);
+        map_finish(&process->strings);
+        map_finish(&process->threads);
+        free(process);
     }
     free(merge->processes);
     free(merge->pairs.items);
@@ -391,10 +429,10 @@ int merge_sources_pass(struct merge *merge, enum merge_pass pass, struct error *
     if (pass == MERGE_LIFE)
         code = merge_life_claim(merge);
     for (size_t i = 0; code == 0 && pass == MERGE_LIFE && i < merge->process_count; i++)
-        code = log_walk(merge, &merge->processes[i], log_record);
-    if (code == 0 && pass != MERGE_LIFE)
+        code = log_walk(merge, merge->processes[i], log_record);
+    if (code == 0 && pass != MERGE_LIFE && !merge->following) /* else the recorder empties them every second */
         code = files_visit(merge, TARGET_FILE_CHUNK, pass, chunk_take);
-    if (code == 0 && pass == MERGE_ROWS)
+    if (code == 0 && pass == MERGE_ROWS && !merge->following)
         code = files_visit(merge, TARGET_FILE_NOTE, pass, note_take);
     return code ? error_set_errno(err, code, "%s: cannot be turned into a trace", merge->directory) : 0;
 }

@@ -63,6 +63,18 @@ struct spool_reader;
 int spool_reader_create(int directory_fd, struct spool_reader **ret_reader, struct error *err);
 /* One file's bytes in memory, which must outlive the reader (tests, fuzzing). */
 int spool_reader_create_memory(const uint8_t *data, size_t size, struct spool_reader **ret_reader);
+/*
+ * Of a spool that still grows: what came between two marks, for as many readings as are wanted, one after the other. take sets the second
+ * mark to what is there now (names before what uses them: so it flushes `spool`, which may be NULL); pass sets the first to the second.
+ */
+struct spool_marks;
+int spool_marks_create(struct spool_marks **ret_marks);
+void spool_marks_destroy(struct spool_marks *marks);
+DEFINE_CLEANUP(struct spool_marks *, spool_marks_destroy)
+int spool_marks_take(struct spool_marks *marks, int directory_fd, struct spool *spool);
+void spool_marks_pass(struct spool_marks *marks);
+bool spool_marks_empty(const struct spool_marks *marks); /* nothing between the two */
+int spool_reader_create_between(int directory_fd, struct spool_marks *marks, struct spool_reader **ret_reader, struct error *err);
 void spool_reader_destroy(struct spool_reader *reader);
 DEFINE_CLEANUP(struct spool_reader *, spool_reader_destroy)
 

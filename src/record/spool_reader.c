@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "pack.h"
 #include "spool_format.h"
+#include "spool_marks.h"
 #include "trace/crc32c.h"
 
 #include <dirent.h>
@@ -25,13 +26,15 @@ struct input_file {
     uint32_t number;
     int fd;
     struct file_map map;
+    struct spool_mark *mark;  /* NULL: the whole file, mapped. Else a copy of what lies between: a file that grows may be cut, too */
 };
 
 struct spool_reader {
     struct input_file *files;
     size_t file_count, file_capacity;
     size_t file;              /* being read */
-    size_t position;          /* in it; 0 = its header is still to be checked */
+    size_t position;          /* in it */
+    bool begun;               /* it has been checked that it is one of ours */
     uint8_t *packed, *raw;
     size_t packed_capacity, raw_capacity;
     bool skip_threads;
@@ -62,7 +65,38 @@ static bool name_parse(const char *name, struct input_file *file)
     return true;
 }
 
-static int files_list(struct spool_reader *reader, int directory_fd, struct error *err)
+/* Nothing of a file that has gone meanwhile (--buffer-limit). */
+static int piece_read(struct input_file *file)
+{
+    struct spool_mark *mark = file->mark;
+    if (file->fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    uint8_t *data = malloc((size_t)(mark->end - mark->begin) + 1);
+    int code = data ? pread_all(file->fd, data, (size_t)(mark->end - mark->begin), mark->begin) : -ENOMEM;
+    closep(&file->fd);
+    if (code) {
+        free(data);
+        return code == -ENODATA ? 0 : code; /* the writer took back what was not whole: it is read the next time */
+    }
+    file->map = (struct file_map){data, (size_t)(mark->end - mark->begin)};
+    return 0;
+}
+
+static int file_open(struct input_file *file, int directory_fd, struct spool_marks *marks, struct error *err)
+{
+    file->mark = marks ? spool_marks_find(marks, file->keep, file->number) : NULL;
+    if (marks && (!file->mark || file->mark->begin >= file->mark->end))
+        return 0;
+    file->fd = openat(directory_fd, file->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (marks) {
+        int code = piece_read(file);
+        return code ? error_set_errno(err, code, "%s: cannot be read", file->name) : 0;
+    }
+    return file->fd < 0 ? error_set_errno(err, -errno, "%s: cannot be opened", file->name)
+                        : file_map_fd(file->fd, file->name, &file->map, err);
+}
+
+static int files_list(struct spool_reader *reader, int directory_fd, struct spool_marks *marks, struct error *err)
 {
     int copy = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = copy < 0 ? NULL : fdopendir(copy);
@@ -82,10 +116,8 @@ static int files_list(struct spool_reader *reader, int directory_fd, struct erro
             break;
         }
         reader->files = files;
-        file.fd = openat(directory_fd, file.name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         files[reader->file_count++] = file;
-        code = file.fd < 0 ? error_set_errno(err, -errno, "%s: cannot be opened", file.name)
-                           : file_map_fd(file.fd, file.name, &files[reader->file_count - 1].map, err);
+        code = file_open(&files[reader->file_count - 1], directory_fd, marks, err);
     }
     closedir(directory);
     if (reader->file_count)
@@ -95,10 +127,15 @@ static int files_list(struct spool_reader *reader, int directory_fd, struct erro
 
 int spool_reader_create(int directory_fd, struct spool_reader **ret_reader, struct error *err)
 {
+    return spool_reader_create_between(directory_fd, NULL, ret_reader, err);
+}
+
+int spool_reader_create_between(int directory_fd, struct spool_marks *marks, struct spool_reader **ret_reader, struct error *err)
+{
     CLEANUP(spool_reader_destroyp) struct spool_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return error_set(err, -ENOMEM, "spool: out of memory");
-    int code = files_list(reader, directory_fd, err);
+    int code = files_list(reader, directory_fd, marks, err);
     if (code)
         return code;
     *ret_reader = TAKE_PTR(reader);
@@ -128,7 +165,9 @@ void spool_reader_destroy(struct spool_reader *reader)
     if (!reader)
         return;
     for (size_t i = 0; i < reader->file_count; i++) {
-        if (reader->files[i].fd >= 0)
+        if (reader->files[i].mark)
+            free((void *)(uintptr_t)reader->files[i].map.data);
+        else if (reader->files[i].fd >= 0)
             file_map_close(&reader->files[i].map);
         closep(&reader->files[i].fd);
     }
@@ -177,6 +216,17 @@ static uint8_t *room(uint8_t **buffer, size_t *capacity, size_t size)
         *capacity = *buffer ? size : 0;
     }
     return *buffer;
+}
+
+/* Of a file that grows the last block may be there in part: not damage, but not yet. */
+static bool is_cut(const uint8_t *bytes, size_t left)
+{
+    struct spool_block_header header;
+    if (left < sizeof header)
+        return true;
+    memcpy(&header, bytes, sizeof header);
+    return header.magic == SPOOL_BLOCK_MAGIC && header.header_crc == crc32c(0, &header, offsetof(struct spool_block_header, header_crc)) &&
+           wire_round_up(header.stored_bytes) > left - sizeof header;
 }
 
 /* Undoes zstd: points *payload at header->packed_bytes bytes. */
@@ -296,19 +346,26 @@ static bool file_begin(struct spool_reader *reader, const struct file_map *map)
     if (problem)
         damaged(reader, map->size, false, problem);
     reader->position = sizeof header;
+    reader->begun = true;
     return !problem;
 }
 
 int spool_reader_next(struct spool_reader *reader, struct spool_block *ret_block, struct error *err)
 {
     while (reader->file < reader->file_count) {
+        struct spool_mark *mark = reader->files[reader->file].mark;
         const struct file_map *map = &reader->files[reader->file].map;
-        bool usable = reader->position || file_begin(reader, map);
-        if (!usable || reader->position >= map->size) {
+        bool usable = reader->begun || (mark && (mark->begin || !map->data)) || file_begin(reader, map);
+        bool cut = usable && mark && map->data && is_cut(map->data + reader->position, map->size - reader->position);
+        if (mark && (cut || !map->data))
+            mark->end = mark->begin + reader->position;
+        if (!usable || cut || reader->position >= map->size) {
             reader->file++;
             reader->position = 0;
+            reader->begun = false;
             continue;
         }
+        reader->begun = true;
         struct spool_block_header header;
         size_t left = map->size - reader->position;
         if (!header_check(map->data + reader->position, left, &header)) {

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* How far the files of a growing spool have been read: for the spool's reader. */
+#ifndef HP_RECORD_SPOOL_MARKS_H
+#define HP_RECORD_SPOOL_MARKS_H
+
+#include "spool.h"
+
+struct spool_mark {
+    bool keep;
+    uint32_t number;
+    uint64_t begin, end; /* bytes of the file */
+};
+struct spool_mark *spool_marks_find(struct spool_marks *marks, bool keep, uint32_t number); /* NULL: not known */
+
+#endif

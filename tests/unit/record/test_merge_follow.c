@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Following a recording: what is new is read once, whatever moment it is looked at; what is there in part waits. */
+#include "session_fixture.h"
+
+#include "record/merge_follow.h"
+
+#include <unistd.h>
+
+#define MS 1000000
+
+static const char *const names[] = {"first", "second", NULL};
+
+static struct merge_follow *follow_begin(struct fixture *fixture)
+{
+    struct merge_follow *follow = NULL;
+    struct error err = ERROR_INIT;
+    assert_int_equal(merge_follow_create(fixture->directory, session_spool(fixture->session), &follow, &err), 0);
+    return follow;
+}
+
+/* The snapshot of a round, or the last one where nothing was new. */
+static void follow_round(struct merge_follow *follow, struct trace **trace)
+{
+    struct trace *newer = NULL;
+    struct error err = ERROR_INIT;
+    assert_int_equal(merge_follow_round(follow, &newer, &err), 0);
+    if (!newer)
+        return;
+    trace_unref(*trace);
+    *trace = newer;
+}
+
+/* Spans [first, end) of a thread, put into the spool as one block. */
+static void put_spans(struct fixture *fixture, uint64_t key, uint32_t name, int first, int end)
+{
+    int64_t start = session_start_raw_ns(fixture->session);
+    struct wire_span spans[64];
+    assert_true(end - first <= 64);
+    for (int i = first; i < end; i++)
+        spans[i - first] = (struct wire_span){.header = {WIRE_SPAN, sizeof(struct wire_span) / 8, name},
+                                              .begin = (uint64_t)(start + i * MS), .end = (uint64_t)(start + i * MS + 5)};
+    const struct spool_stream stream = {.process_key = key, .pid = 4242, .tid = 4242, .chunk = 3, .lap = 1,
+                                        .first = (uint64_t)first * sizeof spans[0], .end = (uint64_t)end * sizeof spans[0]};
+    assert_int_equal(spool_append(session_spool(fixture->session), &stream, 0, spans, (size_t)(end - first) * sizeof spans[0]), 0);
+}
+
+static void test_each_record_once(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t ids[2];
+    struct trace *trace = NULL;
+    CLEANUP(merge_follow_destroyp) struct merge_follow *follow = follow_begin(fixture);
+    follow_round(follow, &trace);
+    assert_true(!trace || trace_row_count(trace, FAMILY_SPANS) == 0);
+    fixture_process(fixture, 4242, FIXTURE_KEY, 0, session_start_raw_ns(fixture->session), names, ids);
+    put_spans(fixture, FIXTURE_KEY, ids[0], 0, 3);
+    follow_round(follow, &trace);
+    assert_int_equal(trace_row_count(trace, FAMILY_SPANS), 3);
+    assert_true(trace_is_growing(trace));
+    uint64_t generation = trace_generation(trace);
+    follow_round(follow, &trace);
+    assert_int_equal(trace_generation(trace), generation); /* nothing came: no snapshot */
+    put_spans(fixture, FIXTURE_KEY, ids[1], 3, 10);
+    put_spans(fixture, FIXTURE_KEY, ids[0], 10, 20);
+    follow_round(follow, &trace);
+    assert_int_equal(trace_row_count(trace, FAMILY_SPANS), 20);
+    assert_true(trace_generation(trace) > generation);
+    CLEANUP(trace_unrefp) struct trace *whole = fixture_merge(fixture);
+    assert_int_equal(trace_row_count(whole, FAMILY_SPANS), 20);
+    uint32_t count, followed;
+    trace_tracks(whole, &count);
+    trace_tracks(trace, &followed);
+    assert_int_equal(count, followed);
+    trace_unref(trace);
+}
+
+/* A program that starts later has its own file; the first one's stays where it is. */
+static void test_processes_come(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t ids[2], later_ids[2];
+    int64_t start = session_start_raw_ns(fixture->session);
+    struct trace *trace = NULL;
+    CLEANUP(merge_follow_destroyp) struct merge_follow *follow = follow_begin(fixture);
+    fixture_process(fixture, 4242, FIXTURE_KEY, 0, start, names, ids);
+    put_spans(fixture, FIXTURE_KEY, ids[0], 0, 3);
+    follow_round(follow, &trace);
+    for (int i = 0; i < 40; i++) {
+        fixture_process(fixture, 5000 + i, FIXTURE_KEY - 20 + (uint64_t)i, 0, start + MS, names, later_ids);
+        if (i == 20) /* the key of the first */
+            continue;
+        put_spans(fixture, FIXTURE_KEY - 20 + (uint64_t)i, later_ids[1], 3, 5);
+        put_spans(fixture, FIXTURE_KEY, ids[0], 3 + i, 4 + i);
+        follow_round(follow, &trace);
+    }
+    assert_int_equal(trace_row_count(trace, FAMILY_SPANS), 3 + 39 * 3);
+    uint32_t count;
+    trace_processes(trace, &count);
+    assert_int_equal(count, 40);
+    trace_unref(trace);
+}
+
+/* A block that is being written while we look is not damage: it is read when it is whole. */
+static void test_half_a_block_waits(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t ids[2];
+    struct trace *trace = NULL;
+    struct stat whole;
+    char bytes[4096];
+    CLEANUP(merge_follow_destroyp) struct merge_follow *follow = follow_begin(fixture);
+    fixture_process(fixture, 4242, FIXTURE_KEY, 0, session_start_raw_ns(fixture->session), names, ids);
+    put_spans(fixture, FIXTURE_KEY, ids[0], 0, 3);
+    CLEANUP(closep) int file = openat(session_directory_fd(fixture->session), "spool-00000001", O_RDWR);
+    assert_int_equal(fstat(file, &whole), 0);
+    put_spans(fixture, FIXTURE_KEY, ids[1], 3, 10);
+    off_t before = whole.st_size;
+    assert_int_equal(fstat(file, &whole), 0);
+    size_t length = (size_t)(whole.st_size - before);
+    assert_true(length < sizeof bytes && pread(file, bytes, length, before) == (ssize_t)length);
+    for (size_t cut = 0; cut < length; cut += 40) {
+        assert_int_equal(ftruncate(file, before), 0);
+        assert_int_equal(pwrite(file, bytes, cut, before), (ssize_t)cut);
+        follow_round(follow, &trace);
+        assert_int_equal(trace_row_count(trace, FAMILY_SPANS), 3);
+    }
+    assert_int_equal(pwrite(file, bytes, length, before), (ssize_t)length);
+    follow_round(follow, &trace);
+    assert_int_equal(trace_row_count(trace, FAMILY_SPANS), 10);
+    trace_unref(trace);
+}
+
+/* The sampler writes the nodes of stacks at the end of its round: samples that came first are not left without. */
+static void test_samples_wait_for_their_stacks(void **state)
+{
+    struct fixture *fixture = *state;
+    struct trace *trace = NULL;
+    struct spool *spool = session_spool(fixture->session);
+    int64_t start = session_start_raw_ns(fixture->session);
+    CLEANUP(merge_follow_destroyp) struct merge_follow *follow = follow_begin(fixture);
+    const struct wire_process_start process = {.header = {WIRE_PROCESS_START, sizeof process / 8, 0}, .time_ns = start, .pid = 4242};
+    struct wire_sample sample = {.header = {WIRE_SAMPLE, sizeof sample / 8, 1}, .time_ns = start + MS, .weight = 1, .pid = 4242, .tid = 4242};
+    struct {
+        struct wire_stack_nodes head;
+        struct wire_stack_node node;
+    } nodes = {.head = {.header = {WIRE_STACK_NODES, sizeof nodes / 8, 1}, .time_ns = start, .first = 1}, .node = {.module = UINT32_MAX}};
+    assert_int_equal(spool_put(spool, SPOOL_KEEP, &process.header), 0);
+    assert_int_equal(spool_put(spool, 0, &sample.header), 0);
+    assert_int_equal(spool_flush(spool, true), 0);
+    follow_round(follow, &trace);
+    assert_int_equal(trace_row_count(trace, FAMILY_SAMPLES), 0);
+    assert_int_equal(spool_put(spool, SPOOL_KEEP, &nodes.head.header), 0);
+    follow_round(follow, &trace);
+    struct sample_block block;
+    assert_int_equal(trace_row_count(trace, FAMILY_SAMPLES), 1);
+    assert_int_equal(trace_samples_get(trace, 0, &block, NULL), 0);
+    assert_true(block.stack && block.stack[0].index != ID_NONE);
+    trace_samples_put(trace, &block);
+    sample.header.value = 77; /* a node that never comes: after a round the sample stands without a stack */
+    assert_int_equal(spool_put(spool, 0, &sample.header), 0);
+    assert_int_equal(spool_flush(spool, true), 0);
+    follow_round(follow, &trace);
+    assert_int_equal(trace_row_count(trace, FAMILY_SAMPLES), 1);
+    assert_int_equal(spool_put(spool, SPOOL_KEEP, &process.header), 0);
+    follow_round(follow, &trace);
+    assert_int_equal(trace_row_count(trace, FAMILY_SAMPLES), 2);
+    trace_unref(trace);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test(test_each_record_once),
+        test(test_processes_come),
+        test(test_half_a_block_waits),
+        test(test_samples_wait_for_their_stacks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -17,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(1, str(ROOT / "tests"))
 import stuck
 TIMEOUT_S = 60
+# Launchers of MPI look names up; where no name server answers, each would take minutes.
+os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
 # A sanitizer in hprofiler would lower its own core limit, which the target inherits.
 os.environ["ASAN_OPTIONS"] = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "disable_coredump=0"]))
 

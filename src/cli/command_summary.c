@@ -9,7 +9,7 @@
 struct summary_values {
     struct common_values common;
     uint64_t top;
-    const char *where;
+    const char *where, *advice;
 };
 
 #define SUMMARY_OPTIONS                                                                                                \
@@ -24,6 +24,11 @@ struct summary_values {
          .offset = offsetof(struct summary_values, where),                                                             \
          .value_name = "FILTER",                                                                                       \
          .help = "only what matches: key=glob terms joined by commas, e.g. 'thread=worker*,name=solve*'"},               \
+        {.long_name = "advice",                                                                                        \
+         .kind = OPTION_CHOICE,                                                                                        \
+         .offset = offsetof(struct summary_values, advice),                                                            \
+         .choices = "auto|all|none",                                                                                   \
+         .help = "auto, all or none: of large traces all takes longer [auto]"},                                        \
         OPTION_FORMAT, OPTION_HELP, OPTION_END
 
 static const struct option_spec options[] = {SUMMARY_OPTIONS};
@@ -51,7 +56,7 @@ static int run(const void *values, const struct invocation *invocation, struct e
         result = trace_open(invocation->operands[0], invocation->progress, invocation->log, &trace, err);
     if (result < 0)
         return result;
-    struct summary_options print = {.top = summary_values->top, .where = filter};
+    struct summary_options print = {.top = summary_values->top, .where = filter, .advice = advice_choice_find(summary_values->advice)};
     return print_summary(trace, &print, invocation, err);
 }
 
@@ -71,7 +76,7 @@ const struct command command_summary = {
     .description = "Prints the functions with the most self time, with their total where stacks were taken; modules; "
                    "threads with their time on and "
                    "off the CPU; processes; of devices when they worked and why they were idle, and what worked for the ranges that the "
-                   "program named; and what tells how far to trust it: samples seen, kept and lost, the share "
+                   "program named; what could be done better, with the numbers that say so (docs/advisor.md); and what tells how far to trust it: samples seen, kept and lost, the share "
                    "of stacks that reach their "
                    "thread's root, the rate delivered, and the profiler's own cost.\n\n"
                    "Times of samples are CPU time that the samples stand for. --format json and csv are made for "

@@ -152,7 +152,7 @@ static void json_sampling(struct json *json, const struct summary *summary)
     json_close(json, '}');
 }
 
-static void print_json(const struct summary *summary, size_t count, struct text *out)
+static void print_json(const struct summary *summary, const struct summary_advice *advice, size_t count, struct text *out)
 {
     struct json json = {.out = out};
     json_open(&json, NULL, '{');
@@ -170,6 +170,7 @@ static void print_json(const struct summary *summary, size_t count, struct text 
     json_summary_ranges(&json, summary);
     json_summary_openmp(&json, summary);
     json_summary_mpi(&json, summary);
+    json_summary_advice(&json, advice, summary->trace);
     json_ledger(&json, summary);
     json_close(&json, '}');
 }
@@ -223,10 +224,17 @@ static void warn_of_nothing(const struct trace *trace, const struct trace_filter
     text_finish(&reason);
 }
 
+static void draw_all(const struct summary *summary, const struct summary_advice *advice, uint64_t top, const struct text_look *look, struct text *out)
+{
+    summary_draw(summary, top, look, out);
+    draw_summary_advice(advice, summary->trace, look, out);
+}
+
 int print_summary(struct trace *trace, const struct summary_options *options, const struct invocation *invocation,
                   struct error *err)
 {
     CLEANUP(summary_destroyp) struct summary *summary = NULL;
+    CLEANUP(summary_advice_finish) struct summary_advice advice = {0};
     struct text text = TEXT_INIT;
     int result = summary_create(trace, options->where, invocation->progress, &summary, err);
     if (result < 0)
@@ -234,13 +242,15 @@ int print_summary(struct trace *trace, const struct summary_options *options, co
     uint64_t top = options->top;
     if (top == SUMMARY_TOP_DEFAULT)
         top = invocation->format == OUTPUT_TEXT ? 15 : 0;
+    if (invocation->format != OUTPUT_CSV)
+        summary_advise(summary, options->advice, invocation->progress, &advice);
     output_progress_clear();
     if (options->where && !summary->function_count)
         warn_of_nothing(trace, options->where, invocation->log);
     if (invocation->format == OUTPUT_TEXT)
-        summary_draw(summary, top, &invocation->look, &text);
+        draw_all(summary, &advice, top, &invocation->look, &text);
     else if (invocation->format == OUTPUT_JSON)
-        print_json(summary, take_top(summary, top), &text);
+        print_json(summary, &advice, take_top(summary, top), &text);
     else
         print_csv(summary, take_top(summary, top), &text);
     return output_text(invocation->out, &text, err);

@@ -422,6 +422,7 @@ void summary_destroy(struct summary *summary)
     trace_unref(summary->trace);
     summary_destroy_mpi(summary->mpi);
     summary_destroy_openmp(summary->openmp);
+    device_activities_destroy(summary->activities);
     free(summary->devices);
     free(summary->ranges);
     free(summary->functions);

@@ -157,6 +157,7 @@ struct summary {
     struct summary_openmp *openmp; /* NULL = nothing of OpenMP */
     struct summary_device *devices; /* by process and device */
     size_t device_count;
+    struct device_activities *activities; /* what devices[] was made from */
     struct summary_range *ranges; /* by busy time */
     size_t range_count;
 

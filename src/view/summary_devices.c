@@ -134,10 +134,11 @@ static int add_ranges(struct devices_build *devices)
 
 int summary_add_devices(struct summary_build *build)
 {
-    CLEANUP(device_activities_destroyp) struct device_activities *activities = NULL;
+    struct device_activities *activities = NULL;
     int result = device_activities_create(build->trace, build->where, build->progress, &activities, build->err);
     if (result < 0)
         return result;
+    build->summary->activities = activities;
     CLEANUP(freep) size_t *place = calloc(activities->device_count + 1, sizeof *place);
     struct devices_build devices = {.build = build, .activities = activities, .place = place};
     result = place ? add_devices(&devices) : -ENOMEM;

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* The advisor's rules on threads, OpenMP, the processors, and on the data itself. */
+#include "advice_internal.h"
+
+#include "base/text.h"
+
+bool advice_judge_REGION_IMBALANCE(const struct advice_facts *facts, struct advice *advice)
+{
+    const struct advice_region *worst = NULL;
+    double spread_ns = 0;
+    for (size_t i = 0; i < facts->region_count; i++)
+        if (!worst || facts->regions[i].spread_ns > worst->spread_ns)
+            worst = &facts->regions[i];
+    for (uint32_t i = 0; i < facts->process_count; i++)
+        spread_ns = facts->by_process[i].spread_ns > spread_ns ? facts->by_process[i].spread_ns : spread_ns;
+    if (!worst || spread_ns <= 0)
+        return false;
+    advice_bound_by(facts, advice, spread_ns < 9e18 ? (int64_t)spread_ns : INT64_MAX);
+    advice->subject = ADVICE_ABOUT_SPANS;
+    advice->name = worst->name;
+    advice->kind = SPAN_KIND_PARALLEL;
+    advice_evidence(advice, "regions", "", (double)facts->region_count);
+    advice_evidence(advice, "the worst ran", "", (double)worst->count);
+    advice_evidence(advice, "its time", "ns", (double)worst->total_ns);
+    advice_evidence(advice, "its threads waited", "ns", (double)worst->wait_ns);
+    advice_evidence(advice, "its threads", "", (double)worst->threads);
+    return true;
+}
+
+bool advice_judge_LOCK_WAITS(const struct advice_facts *facts, struct advice *advice)
+{
+    if (!advice_by_lane(facts, ADVICE_SUM_LOCK, advice))
+        return false;
+    advice_about_longest(facts, ADVICE_SUM_LOCK, advice);
+    advice_evidence(advice, "waits", "", (double)facts->sums.count[ADVICE_SUM_LOCK]);
+    advice_evidence(advice, "of all threads", "ns", (double)facts->sums.total_ns[ADVICE_SUM_LOCK]);
+    advice_evidence(advice, "longest", "ns", (double)facts->sums.longest[ADVICE_SUM_LOCK].longest_ns);
+    return true;
+}
+
+bool advice_judge_FINE_TASKS(const struct advice_facts *facts, struct advice *advice)
+{
+    double made = (double)facts->sums.count[ADVICE_SUM_TASK_MAKING], made_ns = (double)facts->sums.total_ns[ADVICE_SUM_TASK_MAKING];
+    if (!facts->tasks || !advice_by_lane(facts, ADVICE_SUM_TASK_MAKING, advice))
+        return false;
+    advice_about_longest(facts, ADVICE_SUM_TASK_MAKING, advice);
+    advice_evidence(advice, "tasks", "", made);
+    advice_evidence(advice, "mean task", "ns", (double)facts->task_ns / made);
+    advice_evidence(advice, "mean making of one", "ns", made_ns / made);
+    return (double)facts->task_ns < 10 * made_ns;
+}
+
+bool advice_judge_SERIAL_PART(const struct advice_facts *facts, struct advice *advice)
+{
+    int64_t serial_ns = -1, mpi_ns = 0;
+    double bound_ns = 0;
+    const struct advice_process *worst = NULL;
+    for (uint32_t i = 0; i < facts->process_count; i++) {
+        const struct advice_process *process = &facts->by_process[i];
+        int64_t in_mpi_ns = 0;
+        for (uint32_t track = 0; track < facts->track_count; track++)
+            if (facts->tracks[track].process.index == i && facts->sums.time_ns[ADVICE_SUM_MPI][track] > in_mpi_ns)
+                in_mpi_ns = facts->sums.time_ns[ADVICE_SUM_MPI][track];
+        int64_t outside_ns = facts->run_ns - process->parallel_ns - in_mpi_ns;
+        double gain_ns = process->threads ? (double)outside_ns * (1 - 1 / (double)process->threads) : 0;
+        if (process->threads < 2 || outside_ns < 0 || gain_ns <= bound_ns)
+            continue;
+        bound_ns = gain_ns;
+        serial_ns = outside_ns;
+        mpi_ns = in_mpi_ns;
+        worst = process;
+    }
+    if (!worst)
+        return false;
+    advice_bound_by(facts, advice, (int64_t)bound_ns);
+    advice_evidence(advice, "outside of regions", "ns", (double)serial_ns);
+    advice_evidence(advice, "in regions", "ns", (double)worst->parallel_ns);
+    if (mpi_ns)
+        advice_evidence(advice, "in MPI", "ns", (double)mpi_ns);
+    advice_evidence(advice, "threads", "", (double)worst->threads);
+    return true;
+}
+
+/* --- the processors ------------------------------------------------------------------------------------------------------ */
+
+static void of_cpu_time(const struct advice_facts *facts, enum advice_sum sum, struct advice *advice, const char *what)
+{
+    advice->share_percent = advice_percent((double)facts->sums.total_ns[sum], (double)facts->cpu_ns);
+    advice_evidence(advice, what, "ns", (double)facts->sums.total_ns[sum]);
+    advice_evidence(advice, "of CPU time", "ns", (double)facts->cpu_ns);
+}
+
+bool advice_judge_HOT_FUNCTION(const struct advice_facts *facts, struct advice *advice)
+{
+    if (!advice_by_lane(facts, ADVICE_SUM_FUNCTION, advice))
+        return false;
+    advice->subject = ADVICE_ABOUT_FUNCTION;
+    advice->name = facts->hot;
+    of_cpu_time(facts, ADVICE_SUM_FUNCTION, advice, "self time");
+    advice_evidence(advice, "samples", "", (double)facts->samples);
+    return true;
+}
+
+bool advice_judge_KERNEL_TIME(const struct advice_facts *facts, struct advice *advice)
+{
+    if (!advice_by_lane(facts, ADVICE_SUM_KERNEL, advice))
+        return false;
+    of_cpu_time(facts, ADVICE_SUM_KERNEL, advice, "in the kernel");
+    return true;
+}
+
+bool advice_judge_PAGE_FAULTS(const struct advice_facts *facts, struct advice *advice)
+{
+    uint64_t faults;
+    const char *counted = trace_metadata(facts->trace, "sampling.page_faults");
+    if (!advice_by_lane(facts, ADVICE_SUM_FAULT, advice))
+        return false;
+    of_cpu_time(facts, ADVICE_SUM_FAULT, advice, "handling faults");
+    if (counted && parse_u64(counted, &faults) == 0)
+        advice_evidence(advice, "faults", "", (double)faults);
+    return true;
+}
+
+bool advice_judge_PREEMPTED(const struct advice_facts *facts, struct advice *advice)
+{
+    uint32_t threads = 0;
+    if (!advice_by_lane(facts, ADVICE_SUM_PREEMPTED, advice))
+        return false;
+    for (uint32_t i = 0; i < facts->track_count; i++)
+        threads += facts->sums.time_ns[ADVICE_SUM_PREEMPTED][i] > 0;
+    advice_evidence(advice, "threads that were preempted", "", (double)threads);
+    advice_evidence(advice, "together", "ns", (double)facts->sums.total_ns[ADVICE_SUM_PREEMPTED]);
+    return true;
+}
+
+/* The lane of the scheduler's records of a thread. */
+static bool is_main(const struct advice_facts *facts, uint32_t track)
+{
+    uint32_t process = facts->tracks[track].process.index;
+    return process < facts->process_count && facts->tracks[track].tid == facts->processes[process].pid;
+}
+
+/* Of the process that used the CPU most: others, as a launcher, have nothing else to do than wait. */
+bool advice_judge_BLOCKED(const struct advice_facts *facts, struct advice *advice)
+{
+    uint32_t most = 0;
+    int64_t cpu_ns = 0;
+    for (uint32_t i = 0; i < facts->track_count; i++)
+        if (facts->sums.time_ns[ADVICE_SUM_CPU][i] > cpu_ns && is_main(facts, i)) {
+            most = i;
+            cpu_ns = facts->sums.time_ns[ADVICE_SUM_CPU][i];
+        }
+    for (uint32_t i = 0; i < facts->track_count && cpu_ns; i++) {
+        const struct trace_track *track = &facts->tracks[i];
+        if (track->kind != TRACK_KIND_SCHED || track->process.index != facts->tracks[most].process.index || track->tid != facts->tracks[most].tid)
+            continue;
+        advice->lane = (track_id){most};
+        advice_bound_by(facts, advice, facts->sums.time_ns[ADVICE_SUM_BLOCKED][i]);
+    }
+    if (advice->bound_ns < 0)
+        return false;
+    advice_evidence(advice, "blocked", "ns", (double)advice->bound_ns);
+    advice_evidence(advice, "on the CPU", "ns", (double)cpu_ns);
+    int64_t called_ns = facts->sums.time_ns[ADVICE_SUM_SYNC][most] + facts->sums.time_ns[ADVICE_SUM_MPI][most];
+    if (called_ns)
+        advice_evidence(advice, "in MPI and waits for devices", "ns", (double)called_ns);
+    return true;
+}
+
+/* --- the data ------------------------------------------------------------------------------------------------------------ */
+
+bool advice_judge_BROKEN_STACKS(const struct advice_facts *facts, struct advice *advice)
+{
+    const char *asked = trace_metadata(facts->trace, "sampling.callgraph");
+    if (!asked || !*asked || !facts->samples_with_stack || (asked[0] == 'n' && asked[1] == 'o'))
+        return false;
+    advice->share_percent = advice_percent((double)facts->samples_broken, (double)facts->samples_with_stack);
+    advice_evidence(advice, "samples with a stack", "", (double)facts->samples_with_stack);
+    advice_evidence(advice, "broken", "", (double)facts->samples_broken);
+    return facts->samples_broken > 0;
+}
+
+bool advice_judge_DATA_LOST(const struct advice_facts *facts, struct advice *advice)
+{
+    if (!facts->seen || !facts->lost)
+        return false;
+    advice->share_percent = advice_percent((double)facts->lost, (double)facts->seen);
+    advice->name = facts->lost_source;
+    advice_evidence(advice, "seen", "", (double)facts->seen);
+    advice_evidence(advice, "lost", "", (double)facts->lost);
+    return true;
+}

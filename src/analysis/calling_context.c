@@ -274,7 +274,10 @@ static int prepare(struct context_building *building)
     if (building->options->where && filter_match_create(building->options->where, building->trace, &building->match) < 0)
         return -ENOMEM;
     building->context = calloc(1, sizeof(*building->context));
-    return building->context ? new_node(building, ID_NONE, FRAME_NONE, 0, &root) : -ENOMEM;
+    if (!building->context)
+        return -ENOMEM;
+    building->context->measure = building->options->measure;
+    return new_node(building, ID_NONE, FRAME_NONE, 0, &root);
 }
 
 int calling_context_create(const struct trace *trace, const struct context_options *options,

@@ -49,6 +49,7 @@ struct context_node {
 struct calling_context {
     struct context_node *nodes; /* [0] is the root; parents stand before children */
     uint32_t count;
+    enum context_measure measure;
 };
 
 struct context_options {

@@ -11,6 +11,7 @@
 #include "keys.h"
 #include "terminal.h"
 
+#include "analysis/calling_context.h"
 #include "base/error.h"
 #include "trace/filter.h"
 #include "trace/trace.h"
@@ -34,7 +35,7 @@ struct subject {
     stack_id stack;
 };
 
-enum change { CHANGED_WINDOW = 1, CHANGED_FILTER = 2, CHANGED_SEARCH = 4 };
+enum change { CHANGED_WINDOW = 1, CHANGED_FILTER = 2, CHANGED_SEARCH = 4, CHANGED_MEASURE = 8 };
 
 struct tab {
     const char *title, *short_title;
@@ -81,6 +82,8 @@ struct app {
     regex_t pattern;
     bool searching;
     char search_text[256];
+    enum context_measure measure;   /* what the tabs of call stacks count */
+    bool measure_chosen;            /* by the user: else what the trace has */
     bool stop;
     bool unfinished; /* the picture gets better when it is drawn again */
     struct history {

@@ -45,10 +45,12 @@ static void fill(struct app *app, struct call_tree_tab *tab)
 static void remake(struct app *app, struct call_tree_tab *tab)
 {
     struct error err = ERROR_INIT;
+    stacks_default_measure(app);
     struct context_options options = stacks_options(app, tab->bottom_up);
     call_tree_destroy(TAKE_PTR(tab->tree));
     tab->list.selected = tab->list.top = 0;
     grid_clear(&tab->list.grid);
+    tab->list.grid.columns = options.measure == CONTEXT_SAMPLES ? call_tree_columns : call_tree_columns_of_calls;
     if (call_tree_create(app->trace, &options, &tab->tree, &err) < 0) {
         app_say(app, "%s", err.text);
         return;
@@ -60,7 +62,7 @@ static void remake(struct app *app, struct call_tree_tab *tab)
 static void changed(struct app *app, void *state, unsigned changes)
 {
     struct call_tree_tab *tab = state;
-    if (changes & (CHANGED_WINDOW | CHANGED_FILTER))
+    if (changes & (CHANGED_WINDOW | CHANGED_FILTER | CHANGED_MEASURE))
         remake(app, tab);
     else
         grid_search(&tab->list.grid, app_pattern(app));
@@ -73,8 +75,8 @@ static void draw(struct app *app, void *state, struct area area)
         stacks_draw_missing(app, tab->tree ? tab->tree->context : NULL, area);
         return;
     }
-    canvas_textf(&app->canvas, area.y, 1, area.columns - 2, look_of(COLOUR_DIM), "%s, by CPU time; u turns it round",
-                 tab->bottom_up ? "bottom-up: the functions that ran, below them who called them" : "top-down: callers, below them what they call");
+    canvas_textf(&app->canvas, area.y, 1, area.columns - 2, look_of(COLOUR_DIM), "%s, by %s; u turns it round, m counts something else",
+                 tab->bottom_up ? "bottom-up" : "top-down", context_measure_text(tab->tree->context->measure));
     list_draw(&tab->list, app, (struct area){area.y + 1, area.x, area.rows - 1, area.columns});
 }
 
@@ -148,6 +150,9 @@ static bool act(struct app *app, void *state, enum action action)
         tab->bottom_up = !tab->bottom_up;
         remake(app, tab);
         return true;
+    case ACTION_MEASURE:
+        stacks_next_measure(app);
+        return true;
     case ACTION_SEARCH: case ACTION_NEXT_MATCH: case ACTION_PREVIOUS_MATCH:
         next_match(app, tab, action != ACTION_PREVIOUS_MATCH);
         return true;
@@ -173,10 +178,16 @@ static bool subject(struct app *app, void *state, struct subject *ret_subject)
     return tab->tree && row && stacks_subject(tab->tree->context, (uint32_t)row->id, ret_subject);
 }
 
+static const struct calling_context *context_of(const void *state)
+{
+    const struct call_tree_tab *tab = state;
+    return tab->tree ? tab->tree->context : NULL;
+}
+
 static bool show(struct app *app, void *state, const struct subject *wanted)
 {
     struct call_tree_tab *tab = state;
-    uint32_t node = tab->tree ? stacks_locate(app, tab->tree->context, tab->bottom_up, wanted) : ID_NONE;
+    uint32_t node = stacks_go_to(app, &(struct stacks_place){TAB_CALL_TREE, context_of, tab, tab->bottom_up}, wanted);
     if (node == ID_NONE)
         return false;
     select_node(app, tab, node);

@@ -56,6 +56,7 @@ static void mark_found(struct app *app, struct flame_tab *tab)
 static void remake(struct app *app, struct flame_tab *tab)
 {
     struct error err = ERROR_INIT;
+    stacks_default_measure(app);
     struct context_options options = stacks_options(app, tab->bottom_up);
     calling_context_destroy(TAKE_PTR(tab->context));
     tab->root = tab->selected = tab->top = 0;
@@ -67,7 +68,7 @@ static void remake(struct app *app, struct flame_tab *tab)
 static void changed(struct app *app, void *state, unsigned changes)
 {
     struct flame_tab *tab = state;
-    if (changes & (CHANGED_WINDOW | CHANGED_FILTER))
+    if (changes & (CHANGED_WINDOW | CHANGED_FILTER | CHANGED_MEASURE))
         remake(app, tab);
     else
         mark_found(app, tab);
@@ -78,12 +79,14 @@ static void changed(struct app *app, void *state, unsigned changes)
 static struct look box_look(struct app *app, const struct flame_tab *tab, uint32_t node)
 {
     const struct context_node *facts = &tab->context->nodes[node];
-    enum colour fill = node == 0 ? COLOUR_BAND : palette_for_frame(facts->module.index, facts->function.index, facts->flags & CONTEXT_KERNEL);
+    enum colour fill = node == 0 ? COLOUR_BAND : context_node_colour(facts);
     struct look look = {.fill = (uint8_t)fill, .text = node == 0 ? COLOUR_DEFAULT : (uint8_t)palette_text_on(app->canvas.theme, fill)};
     if (app->searching && tab->found && node && !tab->found[node])
         look = (struct look){COLOUR_WAIT_TEXT, COLOUR_WAIT, 0};
     else if (app->searching && tab->found && tab->found[node])
         look.attributes = CELL_BOLD | CELL_UNDERLINE;
+    else if (fill == COLOUR_WAIT)
+        look.text = COLOUR_WAIT_TEXT;
     if (node == tab->selected)
         look = (struct look){app->canvas.theme == THEME_DARK ? COLOUR_BLACK : COLOUR_WHITE, app->canvas.theme == THEME_DARK ? COLOUR_WHITE : COLOUR_BLACK,
                              CELL_BOLD | CELL_UNDERLINE};
@@ -131,11 +134,16 @@ static void draw_facts(struct app *app, struct flame_tab *tab, int y, int column
     struct text line = TEXT_INIT;
     char total[32], self[32], percent[16], count[32];
     context_node_name(app->trace, node, &line);
-    text_addf(&line, "   %s, %s %%", format_duration(total, sizeof total, node->total_weight),
+    enum context_measure measure = tab->context->measure;
+    text_addf(&line, "   %s, %s %%", context_weight_text(total, sizeof total, measure, node->total_weight, NULL),
               format_percent(percent, sizeof percent, (double)node->total_weight, (double)nodes[0].total_weight));
-    text_addf(&line, "   self %s   %s samples   ", format_duration(self, sizeof self, node->self_weight), format_count(count, sizeof count, node->total_count));
+    text_addf(&line, "   self %s   ", context_weight_text(self, sizeof self, measure, node->self_weight, NULL));
+    if (measure != CONTEXT_CALL_COUNT)
+        text_addf(&line, "%s %s   ", format_count(count, sizeof count, node->total_count), context_measure_unit(measure));
     if (tab->selected)
         context_node_place(app->trace, node, &line);
+    else
+        text_addf(&line, "by %s", context_measure_text(measure));
     if (app->searching)
         text_addf(&line, "   found: %s %% of all", format_percent(percent, sizeof percent, found_weight(tab), (double)nodes[0].total_weight));
     canvas_text(&app->canvas, y, 1, columns - 2, look_of(COLOUR_DEFAULT), line.data ? line.data : "");
@@ -273,6 +281,9 @@ static bool act(struct app *app, void *state, enum action action)
         tab->bottom_up = !tab->bottom_up;
         remake(app, tab);
         break;
+    case ACTION_MEASURE:
+        stacks_next_measure(app);
+        break;
     case ACTION_SEARCH: case ACTION_NEXT_MATCH: case ACTION_PREVIOUS_MATCH:
         next_match(app, tab, action != ACTION_PREVIOUS_MATCH);
         break;
@@ -306,10 +317,15 @@ static bool subject(struct app *app, void *state, struct subject *ret_subject)
     return stacks_subject(tab->context, tab->selected, ret_subject);
 }
 
+static const struct calling_context *context_of(const void *state)
+{
+    return ((const struct flame_tab *)state)->context;
+}
+
 static bool show(struct app *app, void *state, const struct subject *wanted)
 {
     struct flame_tab *tab = state;
-    uint32_t node = stacks_locate(app, tab->context, tab->bottom_up, wanted);
+    uint32_t node = stacks_go_to(app, &(struct stacks_place){TAB_FLAME, context_of, tab, tab->bottom_up}, wanted);
     if (node == ID_NONE)
         return false;
     select_node(tab, node);
@@ -359,7 +375,9 @@ static void copy(struct app *app, void *state, struct text *out)
 static void csv(struct app *app, void *state, struct text *out)
 {
     struct flame_tab *tab = state;
-    text_add_string(out, "node,parent,depth,total_ns,self_ns,samples,function\n");
+    enum context_measure measure = tab->context ? tab->context->measure : CONTEXT_SAMPLES;
+    const char *unit = measure == CONTEXT_CALL_COUNT ? "" : "_ns";
+    text_addf(out, "node,parent,depth,total%s,self%s,%s,function\n", unit, unit, context_measure_unit(measure));
     for (uint32_t i = 1; tab->context && i < tab->context->count; i++) {
         const struct context_node *node = &tab->context->nodes[i];
         const char *name = trace_text(app->trace, node->function);

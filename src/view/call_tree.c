@@ -4,21 +4,23 @@
 
 #include "base/error.h"
 #include "display_name.h"
-#include "palette.h"
 #include "units.h"
 
 #include <errno.h>
 #include <string.h>
 
-const struct grid_column call_tree_columns[CALL_TREE_COLUMNS] = {
-    [CALL_TREE_TOTAL] = {.title = "total", .width = 9, .right = true},
-    [CALL_TREE_PERCENT] = {.title = "%", .width = 5, .right = true},
-    [CALL_TREE_BAR] = {.title = "", .width = 8, .bar = true, .drop = 3},
-    [CALL_TREE_SELF] = {.title = "self", .width = 9, .right = true, .drop = 1},
-    [CALL_TREE_SAMPLES] = {.title = "samples", .width = 8, .right = true, .drop = 4},
-    [CALL_TREE_PLACE] = {.title = "file:line", .width = 22, .drop = 5},
-    [CALL_TREE_NAME] = {.title = "function", .width = 30},
-};
+#define COLUMNS_COUNTING(count_title, name_title)                                                                      \
+    {                                                                                                                  \
+        [CALL_TREE_TOTAL] = {.title = "total", .width = 9, .right = true},                                             \
+        [CALL_TREE_PERCENT] = {.title = "%", .width = 5, .right = true},                                               \
+        [CALL_TREE_BAR] = {.title = "", .width = 8, .bar = true, .drop = 3},                                           \
+        [CALL_TREE_SELF] = {.title = "self", .width = 9, .right = true, .drop = 1},                                    \
+        [CALL_TREE_COUNT] = {.title = count_title, .width = 8, .right = true, .drop = 4},                              \
+        [CALL_TREE_PLACE] = {.title = "file:line", .width = 22, .drop = 5},                                            \
+        [CALL_TREE_NAME] = {.title = name_title, .width = 30},                                                         \
+    }
+const struct grid_column call_tree_columns[CALL_TREE_COLUMNS] = COLUMNS_COUNTING("samples", "function");
+const struct grid_column call_tree_columns_of_calls[CALL_TREE_COLUMNS] = COLUMNS_COUNTING("count", "function or call");
 
 int call_tree_create(const struct trace *trace, const struct context_options *options, struct call_tree **ret_tree, struct error *err)
 {
@@ -67,6 +69,8 @@ void context_node_name(const struct trace *trace, const struct context_node *nod
         text_add_string(out, "[callers unknown]");
     else if (node->flags & CONTEXT_NO_STACK)
         text_add_string(out, "[no stack]");
+    else if (!*name && node->flags & (CONTEXT_CALL | CONTEXT_LAUNCHED))
+        text_add_string(out, span_kind_name((enum span_kind)node->span_kind));
     else if (*name)
         text_add_display_name(out, name);
     else
@@ -78,10 +82,41 @@ void context_node_place(const struct trace *trace, const struct context_node *no
     uint32_t count;
     const struct trace_frame *frames = trace_frames(trace, &count);
     const char *file = node->frame.index < count ? trace_text(trace, frames[node->frame.index].file) : "";
-    if (*file)
+    if (node->flags & (CONTEXT_CALL | CONTEXT_LAUNCHED))
+        text_add_string(out, trace_text(trace, node->category));
+    else if (*file)
         text_addf(out, "%s:%u", base_name(file), frames[node->frame.index].line);
     else
         text_add_string(out, base_name(module_path(trace, node->module)));
+}
+
+enum colour context_node_colour(const struct context_node *node)
+{
+    if (!(node->flags & (CONTEXT_CALL | CONTEXT_LAUNCHED)))
+        return palette_for_frame(node->module.index, node->function.index, node->flags & CONTEXT_KERNEL);
+    return span_kind_waits((enum span_kind)node->span_kind) ? COLOUR_WAIT : palette_for_span((enum span_kind)node->span_kind, node->category, node->function);
+}
+
+const char *context_measure_text(enum context_measure measure)
+{
+    static const char *const texts[] = {
+#define CONTEXT_MEASURE(enumerator, text) text,
+        CONTEXT_MEASURES
+#undef CONTEXT_MEASURE
+    };
+    return (unsigned)measure < CONTEXT_MEASURE_COUNT ? texts[measure] : "";
+}
+
+const char *context_measure_unit(enum context_measure measure)
+{
+    return measure == CONTEXT_SAMPLES ? "samples" : measure == CONTEXT_DEVICE_TIME ? "commands" : "calls";
+}
+
+const char *context_weight_text(char *text, size_t size, enum context_measure measure, int64_t weight, const struct time_unit *unit)
+{
+    if (measure == CONTEXT_CALL_COUNT)
+        return format_count(text, size, (uint64_t)weight);
+    return unit ? format_in_unit(text, size, weight, unit) : format_duration(text, size, weight);
 }
 
 static void add_row(const struct call_tree *tree, struct grid *grid, uint32_t index, const struct time_unit *unit)
@@ -97,12 +132,14 @@ static void add_row(const struct call_tree *tree, struct grid *grid, uint32_t in
     context_node_place(tree->trace, node, &place);
     row->depth = (uint8_t)(node->depth - 1 < 60 ? node->depth - 1 : 60);
     row->fold = node->first_child == ID_NONE ? 0 : tree->open[index] ? 'o' : 'c';
-    row->colour = (uint8_t)palette_for_frame(node->module.index, node->function.index, node->flags & CONTEXT_KERNEL);
-    grid_set(grid, CALL_TREE_TOTAL, (double)node->total_weight, format_in_unit(text, sizeof text, node->total_weight, unit));
+    enum context_measure measure = tree->context->measure;
+    enum colour colour = context_node_colour(node);
+    row->colour = (uint8_t)(colour == COLOUR_WAIT ? COLOUR_WAIT_TEXT : colour);
+    grid_set(grid, CALL_TREE_TOTAL, (double)node->total_weight, context_weight_text(text, sizeof text, measure, node->total_weight, unit));
     grid_set(grid, CALL_TREE_PERCENT, (double)node->total_weight, format_percent(text, sizeof text, (double)node->total_weight, whole));
     grid_set(grid, CALL_TREE_BAR, whole > 0 ? (double)node->total_weight / whole : 0, "");
-    grid_set(grid, CALL_TREE_SELF, (double)node->self_weight, format_in_unit(text, sizeof text, node->self_weight, unit));
-    grid_set(grid, CALL_TREE_SAMPLES, (double)node->total_count, format_count(text, sizeof text, node->total_count));
+    grid_set(grid, CALL_TREE_SELF, (double)node->self_weight, context_weight_text(text, sizeof text, measure, node->self_weight, unit));
+    grid_set(grid, CALL_TREE_COUNT, (double)node->total_count, format_count(text, sizeof text, node->total_count));
     grid_set(grid, CALL_TREE_PLACE, 0, place.data ? place.data : "");
     grid_set(grid, CALL_TREE_NAME, 0, name.data ? name.data : "");
     grid->failed |= name.failed || place.failed;
@@ -150,61 +187,4 @@ void call_tree_reveal(struct call_tree *tree, uint32_t node)
         return;
     for (uint32_t at = tree->context->nodes[node].parent; at != ID_NONE; at = tree->context->nodes[at].parent)
         tree->open[at] = true;
-}
-
-static uint32_t child_with(const struct calling_context *context, uint32_t parent, const struct trace_frame *frame)
-{
-    for (uint32_t child = context->nodes[parent].first_child; child != ID_NONE; child = context->nodes[child].next_sibling)
-        if (string_is(context->nodes[child].function, frame->function) && context->nodes[child].module.index == frame->module.index)
-            return child;
-    return ID_NONE;
-}
-
-uint32_t context_find_stack(const struct trace *trace, const struct calling_context *context, stack_id stack)
-{
-    uint32_t stack_count, frame_count, path[256], depth = 0, node = 0;
-    const struct stack_node *stacks = trace_stacks(trace, &stack_count);
-    const struct trace_frame *frames = trace_frames(trace, &frame_count);
-    for (; stack.index < stack_count; stack = stacks[stack.index].parent) {
-        if (depth == 256) /* deeper ones: the outermost are looked for */
-            memmove(path, path + 1, --depth * sizeof *path);
-        path[depth++] = stacks[stack.index].frame.index;
-    }
-    while (depth-- > 0 && path[depth] < frame_count) {
-        uint32_t child = child_with(context, node, &frames[path[depth]]);
-        if (child == ID_NONE)
-            break;
-        node = child;
-    }
-    return node ? node : ID_NONE;
-}
-
-uint32_t context_find_function(const struct calling_context *context, string_id function)
-{
-    uint32_t best = ID_NONE;
-    for (uint32_t i = 1; i < context->count; i++)
-        if (string_is(context->nodes[i].function, function) &&
-            (best == ID_NONE || context->nodes[i].total_weight > context->nodes[best].total_weight))
-            best = i;
-    return best;
-}
-
-static bool node_matches(const struct trace *trace, const struct context_node *node, const regex_t *pattern)
-{
-    struct text name = TEXT_INIT;
-    context_node_name(trace, node, &name);
-    bool matches = name.data && regexec(pattern, name.data, 0, NULL, 0) == 0;
-    text_finish(&name);
-    return matches;
-}
-
-uint32_t context_find_next(const struct trace *trace, const struct calling_context *context, const regex_t *pattern, uint32_t from, bool forward)
-{
-    uint32_t count = context->count;
-    for (uint32_t i = 1; i <= count; i++) {
-        uint32_t at = (uint32_t)((forward ? (uint64_t)from + i : (uint64_t)from + 2 * (uint64_t)count - i) % count);
-        if (at && node_matches(trace, &context->nodes[at], pattern))
-            return at;
-    }
-    return ID_NONE;
 }

@@ -90,11 +90,11 @@ static stack_id stack_of(const char *const *functions)
 {
     static const char *const modules[] = {"/opt/bin/solver", "/lib/libm.so.6"};
     static module_id module[2];
-    static bool known;
+    static const struct trace_builder *known;
     stack_id stack = STACK_NONE;
-    for (int i = 0; i < 2 && !known; i++)
+    for (int i = 0; i < 2 && known != builder; i++)
         check(trace_builder_add_module(builder, &(struct trace_module){text(modules[i]), STRING_NONE, 0}, &module[i]));
-    known = true;
+    known = builder;
     for (; *functions; functions++) {
         frame_id frame;
         bool is_libm = strcmp(*functions, "exp") == 0;
@@ -157,6 +157,34 @@ static void make_app(const char *folder)
     add_rank(1);
     check(trace_builder_add_ledger(builder, "runtime records", 1000, 990, 10, "the buffer was full"));
     end_trace(folder, "app.hpt");
+}
+
+/* Calls with stacks and no sample, as `run --call-tree -b cuda,mpi` has them: one function launches two kernels, another waits. */
+static span_id call(track_id on, int64_t begin_ns, int64_t end_ns, const char *name, enum span_kind kind, const char *const *functions)
+{
+    span_id handle;
+    struct span facts = {.track = on, .begin_ns = begin_ns, .end_ns = end_ns, .name = text(name), .category = text(kind == SPAN_KIND_RECV ? "mpi" : "cuda"),
+                         .kind = kind, .parent = SPAN_NONE, .stack = stack_of(functions)};
+    check(trace_builder_add_span(builder, &facts, NULL, &handle));
+    return handle;
+}
+
+static void make_calls(const char *folder)
+{
+    static const char *const step[] = {"_start", "main", "solve", "step", NULL}, *const halo[] = {"_start", "main", "solve", "exchange_halo", NULL};
+    begin_trace();
+    process_id owner = process("solver", 100, 0);
+    track_id main_thread = track(owner, TRACK_KIND_THREAD, "main", 100), stream = track(owner, TRACK_KIND_STREAM, "stream 7", 7);
+    for (int i = 0; i < 9; i++) {
+        int64_t at = (i * 110) * MS;
+        span_id first = call(main_thread, at, at + 2 * MS, "cudaLaunchKernel", SPAN_KIND_LAUNCH, step);
+        span_id second = call(main_thread, at + 3 * MS, at + 4 * MS, "cudaLaunchKernel", SPAN_KIND_LAUNCH, step);
+        call(main_thread, at + 5 * MS, at + 60 * MS, "cudaStreamSynchronize", SPAN_KIND_SYNC, step);
+        call(main_thread, at + 62 * MS, at + 92 * MS, "MPI_Recv", SPAN_KIND_RECV, halo);
+        link_spans(LINK_KIND_LAUNCH, first, span(stream, at + 3 * MS, at + 43 * MS, "saxpy(float, float*)", "cuda", SPAN_KIND_KERNEL));
+        link_spans(LINK_KIND_LAUNCH, second, span(stream, at + 44 * MS, at + 59 * MS, "reduce(float*)", "cuda", SPAN_KIND_KERNEL));
+    }
+    end_trace(folder, "calls.hpt");
 }
 
 /* --- the odd ones ---------------------------------------------------------------------------------------------------- */
@@ -226,6 +254,7 @@ int main(int argc, char **argv)
         return 1;
     }
     make_app(argv[1]);
+    make_calls(argv[1]);
     make_odd(argv[1]);
     return 0;
 }

@@ -94,6 +94,73 @@ static void test_a_call_tree_lists_what_is_open(void **state)
     grid_finish(&grid);
 }
 
+/* A call of "solve" that launches a kernel, and one of "main" which waits. */
+static struct trace *traced_calls(span_id *ret_launch, span_id *ret_kernel)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    struct trace *trace;
+    track_id thread = fixture_track(builder, TRACK_KIND_THREAD, "main", 42), stream = fixture_track(builder, TRACK_KIND_STREAM, "s", -1);
+    struct span launch = {.track = thread, .begin_ns = 0, .end_ns = MS, .kind = SPAN_KIND_LAUNCH, .parent = SPAN_NONE, .category = trace_builder_string(builder, "cuda"),
+                          .name = trace_builder_string(builder, "launch"), .stack = stack_of(builder, (const char *const[]){"main", "solve", NULL})};
+    struct span wait = launch;
+    wait.kind = SPAN_KIND_SYNC;
+    wait.begin_ns = 2 * MS;
+    wait.end_ns = 9 * MS;
+    wait.name = trace_builder_string(builder, "wait");
+    wait.stack = stack_of(builder, (const char *const[]){"main", NULL});
+    span_id waited;
+    assert_int_equal(trace_builder_add_span(builder, &launch, NULL, ret_launch), 0);
+    assert_int_equal(trace_builder_add_span(builder, &wait, NULL, &waited), 0);
+    *ret_kernel = fixture_span(builder, stream, MS, 8 * MS, "kernel", SPAN_KIND_KERNEL);
+    assert_int_equal(trace_builder_add_link(builder, &(struct trace_link){LINK_KIND_LAUNCH, CONFIDENCE_CERTAIN, *ret_launch, *ret_kernel}), 0);
+    assert_int_equal(trace_builder_finish(builder, &trace, &err), 0);
+    trace_builder_destroy(builder);
+    *ret_launch = (span_id){0}; /* ids of a finished trace: by track, then time */
+    *ret_kernel = (span_id){2};
+    return trace;
+}
+
+static void test_calls_are_rows_below_their_callers(void **state)
+{
+    span_id launch, kernel;
+    CLEANUP(trace_unrefp) struct trace *trace = traced_calls(&launch, &kernel);
+    CLEANUP(call_tree_destroyp) struct call_tree *tree = NULL;
+    struct grid grid;
+    (void)state;
+    assert_int_equal(call_tree_create(trace, &(struct context_options){.measure = CONTEXT_CALL_TIME}, &tree, &err), 0);
+    grid_init(&grid, call_tree_columns_of_calls, CALL_TREE_COLUMNS);
+    call_tree_open_hottest(tree);
+    call_tree_fill(tree, &grid);
+    assert_int_equal(grid.row_count, 3);
+    assert_string_equal(grid.rows[1].cells[CALL_TREE_NAME].text, "wait");
+    assert_string_equal(grid.rows[1].cells[CALL_TREE_PLACE].text, "cuda");
+    assert_string_equal(grid.rows[1].cells[CALL_TREE_COUNT].text, "1");
+    assert_int_equal(grid.rows[1].colour, COLOUR_WAIT_TEXT);
+    grid_finish(&grid);
+}
+
+static void test_spans_are_found_where_they_count(void **state)
+{
+    span_id launch, kernel;
+    CLEANUP(trace_unrefp) struct trace *trace = traced_calls(&launch, &kernel);
+    (void)state;
+    for (int bottom_up = 0; bottom_up < 2; bottom_up++) {
+        struct context_options options = {.measure = CONTEXT_CALL_TIME, .bottom_up = bottom_up};
+        CLEANUP(calling_context_destroyp) struct calling_context *calls = NULL;
+        CLEANUP(calling_context_destroyp) struct calling_context *work = NULL;
+        assert_int_equal(calling_context_create(trace, &options, &calls, &err), 0);
+        options.measure = CONTEXT_DEVICE_TIME;
+        assert_int_equal(calling_context_create(trace, &options, &work, &err), 0);
+        uint32_t node = context_find_span(trace, calls, bottom_up, launch), of_kernel = context_find_span(trace, work, bottom_up, kernel);
+        assert_true(node < calls->count && of_kernel < work->count);
+        assert_string_equal(trace_text(trace, calls->nodes[node].function), bottom_up ? "main" : "launch");
+        assert_int_equal(calls->nodes[node].self_weight, MS);
+        assert_string_equal(trace_text(trace, work->nodes[of_kernel].function), bottom_up ? "main" : "kernel");
+        assert_int_equal(work->nodes[of_kernel].self_weight, 7 * MS);
+        assert_int_equal(context_find_span(trace, calls, bottom_up, kernel), ID_NONE);
+    }
+}
+
 static const struct hotspot *find(const struct trace *trace, const struct hotspots *hotspots, const char *name)
 {
     for (size_t i = 0; i < hotspots->count; i++)
@@ -154,6 +221,8 @@ int main(void)
         cmocka_unit_test(test_frames_have_the_width_of_their_time),
         cmocka_unit_test(test_what_is_too_narrow_is_shown_as_such),
         cmocka_unit_test(test_a_call_tree_lists_what_is_open),
+        cmocka_unit_test(test_calls_are_rows_below_their_callers),
+        cmocka_unit_test(test_spans_are_found_where_they_count),
         cmocka_unit_test(test_hotspots_of_a_window_count_what_lies_in_it),
         cmocka_unit_test(test_grids_sort_within_sections_and_find),
     };

@@ -6,7 +6,8 @@
  *   waits_mpi MODE...
  *
  * Writes a line for each call to the file $WAITS_CALLS.RANK: "call MODE RANK NAME CAME WENT", in ns of CLOCK_MONOTONIC_RAW since the program's
- * epoch. Not to its output: launchers mix the ranks' outputs in the middle of lines.
+ * epoch. Not to its output: launchers mix the ranks' outputs in the middle of lines. $WAITS_STRETCH times as long as written here, for a machine
+ * that has other things to do.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -27,6 +28,7 @@
 
 static int rank, size;
 static long long epoch_ns, slot_ns; /* of CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC */
+static long long stretch = 1;
 static const char *mode_name = "init";
 
 static long long now(clockid_t clock)
@@ -46,7 +48,7 @@ static void sleep_until(long long time_ns)
 /* Comes to something at this time of the mode's slot. */
 static void come_at(int ms)
 {
-    sleep_until(slot_ns + ms * MS);
+    sleep_until(slot_ns + ms * MS * stretch);
 }
 
 static long long came_ns;
@@ -273,7 +275,7 @@ static void window_lock(void)
     int *memory, taken = 0;
     MPI_Win made = window(&memory);
     if (rank == 2) {
-        for (long long until = slot_ns + 260 * MS; now(CLOCK_MONOTONIC) < until;) {
+        for (long long until = slot_ns + 260 * MS * stretch; now(CLOCK_MONOTONIC) < until;) {
             MPI_Status status;
             MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &taken, &status);
             sleep_until(now(CLOCK_MONOTONIC) + MS / 5);
@@ -393,7 +395,7 @@ static void run_mode(const char *name)
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (strcmp(modes[i].name, name) == 0)
             modes[i].run();
-    slot_ns += SLOT + 50 * MS;
+    slot_ns += (SLOT + 50 * MS) * stretch;
 }
 
 static int write_report(void)
@@ -421,12 +423,13 @@ int main(int argc, char **argv)
     rank = rank_of_launcher();
     const char *start = getenv("WAITS_START"); /* of CLOCK_MONOTONIC, for all ranks */
     long long start_ns = start ? atoll(start) : now(CLOCK_MONOTONIC);
-    sleep_until(start_ns + rank * 80 * MS);
+    stretch = getenv("WAITS_STRETCH") ? atoll(getenv("WAITS_STRETCH")) : 1;
+    sleep_until(start_ns + rank * 80 * MS * stretch);
     int provided;
     CALL(Init_thread, &argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    long long first_ns = now(CLOCK_MONOTONIC) + 30 * MS;
+    long long first_ns = now(CLOCK_MONOTONIC) + 30 * MS * stretch;
     CALL(Bcast, &first_ns, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
     slot_ns = first_ns;
     for (int i = 1; i < argc; i++)

@@ -5,7 +5,8 @@
  *
  *   waits_openmp MODE...
  *
- * Prints a line for each: "call MODE TID NAME CAME WENT", in ns of CLOCK_MONOTONIC_RAW.
+ * Prints a line for each: "call MODE TID NAME CAME WENT", in ns of CLOCK_MONOTONIC_RAW. $WAITS_STRETCH times as long as written here, for a
+ * machine that has other things to do.
  */
 #include <omp.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 enum { THREADS = 3 };
 
 static long long slot_ns; /* of CLOCK_MONOTONIC */
+static long long stretch = 1;
 static const char *mode_name;
 
 static long long now(clockid_t clock)
@@ -37,7 +39,7 @@ static long long stamp(void)
 
 static void come_at(int ms)
 {
-    long long time_ns = slot_ns + ms * MS;
+    long long time_ns = slot_ns + ms * MS * stretch;
     struct timespec time = {time_ns / 1000000000LL, time_ns % 1000000000LL};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) {
     }
@@ -102,7 +104,7 @@ APART static void critical(void)
 #pragma omp critical(gate)
         {
             had_ns = stamp();
-            come_at((int)((now(CLOCK_MONOTONIC) - slot_ns) / MS) + 80);
+            come_at((int)((now(CLOCK_MONOTONIC) - slot_ns) / (MS * stretch)) + 80);
         }
         note("critical", came_ns, had_ns);
     }
@@ -118,7 +120,7 @@ APART static void lock(void)
         long long came_ns = stamp(), had_ns;
         omp_set_lock(&gate);
         had_ns = stamp();
-        come_at((int)((now(CLOCK_MONOTONIC) - slot_ns) / MS) + 80);
+        come_at((int)((now(CLOCK_MONOTONIC) - slot_ns) / (MS * stretch)) + 80);
         omp_unset_lock(&gate);
         note("lock", came_ns, had_ns);
     }
@@ -205,6 +207,7 @@ static const struct mode {
 
 int main(int argc, char **argv)
 {
+    stretch = getenv("WAITS_STRETCH") ? atoll(getenv("WAITS_STRETCH")) : 1;
     mode_name = "start";
 #pragma omp parallel num_threads(THREADS)
     note("thread", 0, 0);

@@ -3,6 +3,9 @@
  * Processors. A preempted thread comes back when another one leaves its processor. On which it came back says its next time off (a thread
  * stays on one processor between two); who left that processor at the same moment says the other's. Where no traced thread did, somebody
  * else had it, and there is no edge.
+ *
+ * A thread that was preempted while it waited (it looked again and again, or gave way to others) may have been released long before it came back: then
+ * it waited for the processor in the end. Whether it was says the latest of the edges into the end of its wait.
  */
 #include "base/array.h"
 #include "base/error.h"
@@ -15,9 +18,10 @@
 #define CPU_UNKNOWN UINT64_MAX
 
 struct leaving {
-    uint64_t cpu;
+    uint64_t cpu; /* and its machine: machine_cpu() */
     int64_t begin_ns, end_ns;
-    uint64_t next_cpu; /* where it ran then */
+    int64_t next_ns;   /* when it left the next time; INT64_MAX: never */
+    uint64_t next_cpu; /* where it ran until then */
     uint32_t lane;
     bool preempted;
 };
@@ -47,6 +51,16 @@ static uint32_t lane_of_sched(const struct trace_track *tracks, uint32_t track_c
     return LANE_NONE;
 }
 
+/* Machines number their processors each from 0. */
+static uint64_t machine_cpu(const struct trace *trace, track_id track, uint64_t cpu)
+{
+    uint32_t track_count, process_count;
+    const struct trace_track *tracks = trace_tracks(trace, &track_count);
+    const struct trace_process *processes = trace_processes(trace, &process_count);
+    uint32_t process = tracks[track.index].process.index;
+    return (process < process_count ? (uint64_t)processes[process].node.index << 32 : 0) ^ cpu;
+}
+
 static int read_block(const struct graph_rules *rules, uint32_t number, uint32_t lane, bool first, struct leavings *leavings, struct error *err)
 {
     struct span_block block;
@@ -64,15 +78,18 @@ static int read_block(const struct graph_rules *rules, uint32_t number, uint32_t
         bool known = span_payload(&block, row, &payload) == 0 && payload.kind == PAYLOAD_BLOCKED && payload.present >> FIELD_BLOCKED_previous_cpu & 1;
         struct leaving *leaving = &items[leavings->count++];
         *leaving = (struct leaving){
-            .cpu = known ? payload.fields[FIELD_BLOCKED_previous_cpu].u64 : CPU_UNKNOWN,
+            .cpu = known ? machine_cpu(rules->trace, block.info.track, payload.fields[FIELD_BLOCKED_previous_cpu].u64) : CPU_UNKNOWN,
             .begin_ns = block.begin_ns[row],
             .end_ns = trace_span_end(rules->trace, block.info.track, block.begin_ns[row], block.end_ns[row]),
+            .next_ns = INT64_MAX,
             .next_cpu = CPU_UNKNOWN,
             .lane = lane,
             .preempted = block.name && string_is(block.name[row], leavings->preempted),
         };
-        if (!(first && row == 0))
+        if (!(first && row == 0)) {
             leaving[-1].next_cpu = leaving->cpu;
+            leaving[-1].next_ns = leaving->begin_ns;
+        }
     }
     trace_spans_put(rules->trace, &block);
     return 0;
@@ -121,17 +138,35 @@ static const struct leaving *left_before(const struct leavings *leavings, uint64
     return low && leavings->items[low - 1].cpu == cpu ? &leavings->items[low - 1] : NULL;
 }
 
+/* What the thread could not come to before it was back: the end of its time off, or of the wait that it was in. */
+static uint32_t held_up(const struct graph_rules *rules, const struct leaving *returned)
+{
+    const struct graph_columns *columns = &rules->builder->columns;
+    const struct graph_lane *lane = &columns->lanes[returned->lane];
+    uint32_t before = graph_rules_point_before(rules, returned->lane, returned->end_ns);
+    if (before == POINT_NONE)
+        return POINT_NONE;
+    if (columns->time_ns[before] == returned->end_ns && columns->interval[before] == INTERVAL_DESCHEDULED)
+        return before;
+    uint32_t next = before + 1;
+    if (next == lane->first_point + lane->point_count || (columns->interval[next] != INTERVAL_WAIT && columns->interval[next] != INTERVAL_IDLE))
+        return POINT_NONE;
+    bool at_once = columns->time_ns[next] - returned->end_ns <= SWITCH_NS && columns->time_ns[next] <= returned->next_ns;
+    return at_once ? next : POINT_NONE;
+}
+
 /* A thread that left while it waited has no point of its own there: it left because it had begun to wait. */
 static int return_edge(struct graph_rules *rules, const struct leavings *leavings, const struct leaving *returned)
 {
     const struct leaving *gone = left_before(leavings, returned->next_cpu, returned->end_ns);
     if (!gone || gone->lane == returned->lane || returned->end_ns - gone->begin_ns > SWITCH_NS || gone->begin_ns <= returned->begin_ns)
         return 0;
-    uint32_t to = graph_rules_point_before(rules, returned->lane, returned->end_ns), from = graph_rules_point_before(rules, gone->lane, gone->begin_ns);
-    if (to == POINT_NONE || from == POINT_NONE || graph_rules_time(rules, to) != returned->end_ns ||
-        rules->builder->columns.interval[to] != INTERVAL_DESCHEDULED)
+    uint32_t to = held_up(rules, returned);
+    uint32_t from = to != POINT_NONE ? graph_rules_point_before(rules, gone->lane, gone->begin_ns) : POINT_NONE;
+    if (from == POINT_NONE)
         return 0;
-    return graph_rules_edge(rules, from, to, EDGE_RULE_PROCESSOR, CONFIDENCE_HIGH, graph_rules_class(EDGE_RULE_PROCESSOR, 0, 0));
+    uint32_t kind = rules->builder->columns.interval[to];
+    return graph_rules_edge(rules, from, to, EDGE_RULE_PROCESSOR, CONFIDENCE_HIGH, graph_rules_class(EDGE_RULE_PROCESSOR, kind, 0));
 }
 
 int graph_rules_processor(struct graph_rules *rules, struct error *err)

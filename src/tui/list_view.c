@@ -279,3 +279,26 @@ bool list_mouse(struct list_view *list, const struct input *input)
         list->selected = row;
     return again;
 }
+
+/* --- for tabs whose state begins with a list ------------------------------------------------------------------------- */
+
+void list_copy(struct app *app, void *state, struct text *out)
+{
+    const struct list_view *list = state;
+    (void)app;
+    if (list_row(list))
+        grid_add_line(&list->grid, list->selected, '\t', out);
+}
+
+void list_csv(struct app *app, void *state, struct text *out)
+{
+    const struct list_view *list = state;
+    (void)app;
+    grid_add_csv(&list->grid, out);
+}
+
+void list_click(struct app *app, void *state, const struct input *input)
+{
+    if (list_mouse(state, input) && input->mouse == MOUSE_CLICK)
+        app_handle(app, &(struct input){.event = EVENT_KEY, .key = '\n'});
+}

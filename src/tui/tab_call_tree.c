@@ -20,7 +20,7 @@ static int create(struct app *app, void **ret_state, struct error *err)
     (void)app;
     if (!tab)
         return error_set(err, -ENOMEM, "out of memory");
-    grid_init(&tab->list.grid, call_tree_columns, CALL_TREE_COLUMNS);
+    grid_init(&tab->list.grid, call_tree_columns(CONTEXT_SAMPLES), CALL_TREE_COLUMNS);
     *ret_state = tab;
     return 0;
 }
@@ -50,7 +50,7 @@ static void remake(struct app *app, struct call_tree_tab *tab)
     call_tree_destroy(TAKE_PTR(tab->tree));
     tab->list.selected = tab->list.top = 0;
     grid_clear(&tab->list.grid);
-    tab->list.grid.columns = options.measure == CONTEXT_SAMPLES ? call_tree_columns : call_tree_columns_of_calls;
+    tab->list.grid.columns = call_tree_columns(options.measure);
     if (call_tree_create(app->trace, &options, &tab->tree, &err) < 0) {
         app_say(app, "%s", err.text);
         return;
@@ -240,22 +240,7 @@ static void recall(struct app *app, void *state, struct memory *memory)
     tab->list.top = tab->list.selected > below_top ? tab->list.selected - below_top : 0;
 }
 
-static void copy(struct app *app, void *state, struct text *out)
-{
-    struct call_tree_tab *tab = state;
-    (void)app;
-    if (list_row(&tab->list))
-        grid_add_line(&tab->list.grid, tab->list.selected, '\t', out);
-}
-
-static void csv(struct app *app, void *state, struct text *out)
-{
-    struct call_tree_tab *tab = state;
-    (void)app;
-    grid_add_csv(&tab->list.grid, out);
-}
-
 const struct tab tab_call_tree = {
     .title = "Call Tree", .short_title = "Calls", .place = KEYS_TREE, .next = {TAB_FLAME, TAB_HOTSPOTS, -1}, .create = create, .destroy = destroy, .draw = draw,
-    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .remember = remember, .recall = recall,
+    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = list_copy, .csv = list_csv, .remember = remember, .recall = recall,
 };

@@ -12,15 +12,15 @@
 
 enum { COLUMN_SELF, COLUMN_PERCENT, COLUMN_BAR, COLUMN_TOTAL, COLUMN_COUNT, COLUMN_MEAN, COLUMN_MIN, COLUMN_MAX, COLUMN_WHERE, COLUMN_NAME, COLUMNS };
 static const struct grid_column columns[COLUMNS] = {
-    [COLUMN_SELF] = {.title = "self", .width = 9, .right = true},
-    [COLUMN_PERCENT] = {.title = "%", .width = 5, .right = true},
+    [COLUMN_SELF] = {.title = "self", .width = 9, .right = true, .csv = "self_ns"},
+    [COLUMN_PERCENT] = {.title = "%", .width = 5, .right = true, .csv = ""},
     [COLUMN_BAR] = {.title = "", .width = 8, .bar = true, .drop = 6},
-    [COLUMN_TOTAL] = {.title = "total", .width = 9, .right = true, .drop = 1},
-    [COLUMN_COUNT] = {.title = "count", .width = 10, .right = true, .drop = 3},
-    [COLUMN_MEAN] = {.title = "mean", .width = 9, .right = true, .drop = 7},
-    [COLUMN_MIN] = {.title = "min", .width = 9, .right = true, .drop = 9},
-    [COLUMN_MAX] = {.title = "max", .width = 9, .right = true, .drop = 8},
-    [COLUMN_WHERE] = {.title = "module/category", .width = 16, .drop = 4, .sorts_up = true},
+    [COLUMN_TOTAL] = {.title = "total", .width = 9, .right = true, .drop = 1, .csv = "total_ns"},
+    [COLUMN_COUNT] = {.title = "count", .width = 10, .right = true, .drop = 3, .csv = "count"},
+    [COLUMN_MEAN] = {.title = "mean", .width = 9, .right = true, .drop = 7, .csv = "mean_ns"},
+    [COLUMN_MIN] = {.title = "min", .width = 9, .right = true, .drop = 9, .csv = "min_ns"},
+    [COLUMN_MAX] = {.title = "max", .width = 9, .right = true, .drop = 8, .csv = "max_ns"},
+    [COLUMN_WHERE] = {.title = "module/category", .width = 16, .drop = 4, .sorts_up = true, .csv = "module_or_category"},
     [COLUMN_NAME] = {.title = "name", .width = 24, .sorts_up = true},
 };
 
@@ -156,14 +156,6 @@ static bool act(struct app *app, void *state, enum action action)
     return list_act(&tab->list, app, action);
 }
 
-static void mouse(struct app *app, void *state, const struct input *input)
-{
-    struct hotspots_tab *tab = state;
-    bool again = list_mouse(&tab->list, input);
-    if (again && input->mouse == MOUSE_CLICK)
-        app_handle(app, &(struct input){.event = EVENT_KEY, .key = '\n'});
-}
-
 static bool subject(struct app *app, void *state, struct subject *ret_subject)
 {
     struct hotspots_tab *tab = state;
@@ -192,22 +184,7 @@ static bool show(struct app *app, void *state, const struct subject *wanted)
     return false;
 }
 
-static void copy(struct app *app, void *state, struct text *out)
-{
-    struct hotspots_tab *tab = state;
-    (void)app;
-    if (list_row(&tab->list))
-        grid_add_line(&tab->list.grid, tab->list.selected, '\t', out);
-}
-
-static void csv(struct app *app, void *state, struct text *out)
-{
-    struct hotspots_tab *tab = state;
-    (void)app;
-    grid_add_csv(&tab->list.grid, out);
-}
-
 const struct tab tab_hotspots = {
     .title = "Hotspots", .short_title = "Hotspots", .place = KEYS_LISTS, .next = {TAB_TIMELINE, TAB_CALL_TREE, TAB_FLAME, -1}, .create = create, .destroy = destroy, .draw = draw,
-    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .is_list = true,
+    .act = act, .mouse = list_click, .changed = changed, .subject = subject, .show = show, .copy = list_copy, .csv = list_csv, .is_list = true,
 };

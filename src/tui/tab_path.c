@@ -243,13 +243,6 @@ static bool act(struct app *app, void *state, enum action action)
     return action != ACTION_SORT && action != ACTION_REVERSE && list_act(&tab->list, app, action);
 }
 
-static void mouse(struct app *app, void *state, const struct input *input)
-{
-    struct path_tab *tab = state;
-    if (list_mouse(&tab->list, input) && input->mouse == MOUSE_CLICK)
-        app_handle(app, &(struct input){.event = EVENT_KEY, .key = '\n'});
-}
-
 static bool subject(struct app *app, void *state, struct subject *ret_subject)
 {
     struct path_tab *tab = state;
@@ -273,21 +266,6 @@ static bool show(struct app *app, void *state, const struct subject *wanted)
     return false;
 }
 
-static void copy(struct app *app, void *state, struct text *out)
-{
-    struct path_tab *tab = state;
-    (void)app;
-    if (list_row(&tab->list))
-        grid_add_line(&tab->list.grid, tab->list.selected, '\t', out);
-}
-
-static void csv(struct app *app, void *state, struct text *out)
-{
-    struct path_tab *tab = state;
-    (void)app;
-    grid_add_csv(&tab->list.grid, out);
-}
-
 const struct path_hops *path_tab_hops(const struct app *app)
 {
     const struct path_tab *tab = app->tabs[TAB_PATH].state;
@@ -296,5 +274,5 @@ const struct path_hops *path_tab_hops(const struct app *app)
 
 const struct tab tab_path = {
     .title = "Critical Path", .short_title = "Path", .place = KEYS_TEXTS, .next = {TAB_TIMELINE, -1}, .create = create, .destroy = destroy, .draw = draw, .act = act,
-    .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .is_list = true,
+    .mouse = list_click, .changed = changed, .subject = subject, .show = show, .copy = list_copy, .csv = list_csv, .is_list = true,
 };

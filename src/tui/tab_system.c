@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct grid_column columns[] = {{.title = "", .width = 26}, {.title = "", .width = 40}};
+static const struct grid_column columns[] = {{.title = "", .width = 26, .csv = "key"}, {.title = "", .width = 40, .csv = "value"}};
 
 struct system_tab {
     struct list_view list;
@@ -214,22 +214,7 @@ static void changed(struct app *app, void *state, unsigned changes)
     grid_search(&tab->list.grid, app_pattern(app));
 }
 
-static void copy(struct app *app, void *state, struct text *out)
-{
-    struct system_tab *tab = state;
-    (void)app;
-    if (list_row(&tab->list))
-        grid_add_line(&tab->list.grid, tab->list.selected, '\t', out);
-}
-
-static void csv(struct app *app, void *state, struct text *out)
-{
-    struct system_tab *tab = state;
-    (void)app;
-    grid_add_csv(&tab->list.grid, out);
-}
-
 const struct tab tab_system = {
     .title = "System", .short_title = "System", .place = KEYS_TEXTS, .next = {-1}, .create = create, .destroy = destroy, .draw = draw, .act = act, .mouse = mouse,
-    .changed = changed, .copy = copy, .csv = csv, .is_list = true,
+    .changed = changed, .copy = list_copy, .csv = list_csv, .is_list = true,
 };

@@ -9,18 +9,25 @@
 #include <errno.h>
 #include <string.h>
 
-#define COLUMNS_COUNTING(count_title, name_title)                                                                      \
+/* COLUMNS(unit of weights in CSV, what is counted, what a row is) */
+#define COLUMNS(unit, count_title, name_title)                                                                         \
     {                                                                                                                  \
-        [CALL_TREE_TOTAL] = {.title = "total", .width = 9, .right = true},                                             \
-        [CALL_TREE_PERCENT] = {.title = "%", .width = 5, .right = true},                                               \
+        [CALL_TREE_TOTAL] = {.title = "total", .width = 9, .right = true, .csv = "total" unit},                        \
+        [CALL_TREE_PERCENT] = {.title = "%", .width = 5, .right = true, .csv = ""},                                    \
         [CALL_TREE_BAR] = {.title = "", .width = 8, .bar = true, .drop = 3},                                           \
-        [CALL_TREE_SELF] = {.title = "self", .width = 9, .right = true, .drop = 1},                                    \
-        [CALL_TREE_COUNT] = {.title = count_title, .width = 8, .right = true, .drop = 4},                              \
-        [CALL_TREE_PLACE] = {.title = "file:line", .width = 22, .drop = 5},                                            \
-        [CALL_TREE_NAME] = {.title = name_title, .width = 30},                                                         \
+        [CALL_TREE_SELF] = {.title = "self", .width = 9, .right = true, .drop = 1, .csv = "self" unit},                \
+        [CALL_TREE_COUNT] = {.title = count_title, .width = 8, .right = true, .drop = 4, .csv = count_title},          \
+        [CALL_TREE_PLACE] = {.title = "file:line", .width = 22, .drop = 5, .csv = "place"},                            \
+        [CALL_TREE_NAME] = {.title = name_title, .width = 30, .csv = "name"},                                          \
     }
-const struct grid_column call_tree_columns[CALL_TREE_COLUMNS] = COLUMNS_COUNTING("samples", "function");
-const struct grid_column call_tree_columns_of_calls[CALL_TREE_COLUMNS] = COLUMNS_COUNTING("count", "function or call");
+
+const struct grid_column *call_tree_columns(enum context_measure measure)
+{
+    static const struct grid_column of_samples[CALL_TREE_COLUMNS] = COLUMNS("_ns", "samples", "function");
+    static const struct grid_column of_times[CALL_TREE_COLUMNS] = COLUMNS("_ns", "count", "function or call");
+    static const struct grid_column of_counts[CALL_TREE_COLUMNS] = COLUMNS("", "count", "function or call");
+    return measure == CONTEXT_SAMPLES ? of_samples : measure == CONTEXT_CALL_COUNT ? of_counts : of_times;
+}
 
 int call_tree_create(const struct trace *trace, const struct context_options *options, struct call_tree **ret_tree, struct error *err)
 {

@@ -16,7 +16,7 @@ struct call_tree {
 };
 
 enum call_tree_column { CALL_TREE_TOTAL, CALL_TREE_PERCENT, CALL_TREE_BAR, CALL_TREE_SELF, CALL_TREE_COUNT, CALL_TREE_PLACE, CALL_TREE_NAME, CALL_TREE_COLUMNS };
-extern const struct grid_column call_tree_columns[CALL_TREE_COLUMNS], call_tree_columns_of_calls[CALL_TREE_COLUMNS];
+const struct grid_column *call_tree_columns(enum context_measure measure);
 
 int call_tree_create(const struct trace *trace, const struct context_options *options, struct call_tree **ret_tree, struct error *err);
 void call_tree_destroy(struct call_tree *tree);

@@ -142,23 +142,64 @@ void grid_add_line(const struct grid *grid, size_t row, char separator, struct t
         const char *cell = grid->rows[row].cells[column].text;
         if (column)
             text_add_char(out, separator);
-        if (separator == ',')
-            text_add_csv(out, cell, strlen(cell));
-        else
-            text_add_line(out, cell, strlen(cell));
+        text_add_line(out, cell, strlen(cell));
     }
     text_add_char(out, '\n');
 }
 
+/* --- CSV ------------------------------------------------------------------------------------------------------------- */
+
+static bool in_csv(const struct grid_column *column)
+{
+    return !column->bar && !(column->csv && !*column->csv);
+}
+
+static void add_csv_text(const char *text, struct text *out)
+{
+    text_add_csv(out, text, strlen(text));
+}
+
+static void add_csv_cell(const struct grid_column *column, const struct grid_cell *cell, struct text *out)
+{
+    text_add_char(out, ',');
+    if (column->csv && column->right && *cell->text && (cell->value != 0 || *cell->text == '0'))
+        text_addf(out, "%.0f", cell->value);
+    else
+        add_csv_text(cell->text, out);
+}
+
+static bool is_tree(const struct grid *grid)
+{
+    for (size_t row = 0; row < grid->row_count; row++)
+        if (grid->rows[row].fold)
+            return true;
+    return false;
+}
+
 void grid_add_csv(const struct grid *grid, struct text *out)
 {
-    for (unsigned column = 0; column < grid->column_count; column++) {
-        if (column)
-            text_add_char(out, ',');
-        text_add_csv(out, grid->columns[column].title, strlen(grid->columns[column].title));
+    const char *section = "";
+    bool tree = is_tree(grid);
+    text_add_string(out, tree ? "section,depth" : "section");
+    for (unsigned i = 0; i < grid->column_count; i++) {
+        if (!in_csv(&grid->columns[i]))
+            continue;
+        text_add_char(out, ',');
+        add_csv_text(grid->columns[i].csv ? grid->columns[i].csv : grid->columns[i].title, out);
     }
     text_add_char(out, '\n');
-    for (size_t row = 0; row < grid->row_count; row++)
-        if (!is_fixed(&grid->rows[row]))
-            grid_add_line(grid, row, ',', out);
+    for (const struct grid_row *row = grid->rows; row < grid->rows + grid->row_count; row++) {
+        if (row->style == GRID_HEADING)
+            section = row->cells[0].text;
+        if (is_fixed(row))
+            continue;
+        const char *gap = strstr(section, "  "); /* what explains the heading is no name */
+        text_add_csv(out, section, gap ? (size_t)(gap - section) : strlen(section));
+        if (tree)
+            text_addf(out, ",%u", row->depth);
+        for (unsigned i = 0; i < grid->column_count; i++)
+            if (in_csv(&grid->columns[i]))
+                add_csv_cell(&grid->columns[i], &row->cells[i], out);
+        text_add_char(out, '\n');
+    }
 }

@@ -23,6 +23,7 @@ struct grid_column {
     bool right;       /* numbers */
     bool bar;         /* the number is a share, 0 to 1, drawn as a bar */
     bool sorts_up;    /* small first, when sorted by it the first time */
+    const char *csv;  /* heading of its values (not texts) as CSV: "self_ns"; "": left out there; NULL: texts below the title */
 };
 
 enum grid_style { GRID_PLAIN, GRID_HEADING, GRID_DIM, GRID_GOOD, GRID_WARN, GRID_BAD, GRID_FREE };
@@ -68,6 +69,7 @@ void grid_sort(struct grid *grid, int column, bool up);
 size_t grid_search(struct grid *grid, const regex_t *pattern);
 
 void grid_add_line(const struct grid *grid, size_t row, char separator, struct text *out);
+/* With a line of headings; sections and the depth of trees are columns. */
 void grid_add_csv(const struct grid *grid, struct text *out);
 
 #endif

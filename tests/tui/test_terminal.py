@@ -116,7 +116,7 @@ def test_copying_and_exporting(started, open_screen):
     screen.keys("4", "y")
     screen.wait("copied to the terminal's clipboard")
     assert "smooth" in (folder / "hprofiler-copied.txt").read_text()
-    for ending, content in (("csv", "self,%"), ("txt", "4 Hotspots"), ("svg", "<svg")):
+    for ending, content in (("csv", "section,self_ns,total_ns,count,"), ("txt", "4 Hotspots"), ("svg", "<svg")):
         screen.keys("e", (f"out.{ending}",), "Enter")
         screen.wait(f"written to out.{ending}")
         assert content in (folder / f"out.{ending}").read_text()

@@ -83,7 +83,7 @@ static void test_a_call_tree_lists_what_is_open(void **state)
     struct grid grid;
     (void)state;
     assert_int_equal(call_tree_create(trace, NULL, &tree, &err), 0);
-    grid_init(&grid, call_tree_columns, CALL_TREE_COLUMNS);
+    grid_init(&grid, call_tree_columns(CONTEXT_SAMPLES), CALL_TREE_COLUMNS);
     call_tree_fill(tree, &grid);
     assert_int_equal(grid.row_count, 1);
     call_tree_open_hottest(tree);
@@ -128,7 +128,7 @@ static void test_calls_are_rows_below_their_callers(void **state)
     struct grid grid;
     (void)state;
     assert_int_equal(call_tree_create(trace, &(struct context_options){.measure = CONTEXT_CALL_TIME}, &tree, &err), 0);
-    grid_init(&grid, call_tree_columns_of_calls, CALL_TREE_COLUMNS);
+    grid_init(&grid, call_tree_columns(CONTEXT_CALL_TIME), CALL_TREE_COLUMNS);
     call_tree_open_hottest(tree);
     call_tree_fill(tree, &grid);
     assert_int_equal(grid.row_count, 3);
@@ -188,29 +188,30 @@ static void test_hotspots_of_a_window_count_what_lies_in_it(void **state)
 
 static void test_grids_sort_within_sections_and_find(void **state)
 {
-    static const struct grid_column columns[] = {{.title = "n"}, {.title = "name"}};
+    static const struct grid_column columns[] = {{.title = "n", .right = true, .csv = "n_ns"}, {.title = "%", .right = true, .csv = ""}, {.title = "", .bar = true}, {.title = "name"}};
     struct grid grid;
     struct text csv = TEXT_INIT;
     regex_t pattern;
     (void)state;
-    grid_init(&grid, columns, 2);
+    grid_init(&grid, columns, 4);
     for (int section = 0; section < 2; section++) {
-        grid_heading(&grid, "Section", "");
+        grid_heading(&grid, "Section", "which is explained");
         for (int i = 0; i < 3; i++) {
             grid_add(&grid, 1, GRID_PLAIN);
-            grid_setf(&grid, 0, i, "%d", i);
-            grid_set(&grid, 1, 0, i == 1 ? "a,\"b\"" : "c");
+            grid_setf(&grid, 0, i, "%d ns", i);
+            grid_set(&grid, 3, 0, i == 1 ? "a,\"b\"" : "c");
         }
     }
     grid_sort(&grid, 0, false);
-    assert_string_equal(grid.rows[1].cells[0].text, "2");
+    assert_string_equal(grid.rows[1].cells[0].text, "2 ns");
     assert_int_equal(grid.rows[0].style, GRID_HEADING);
-    assert_string_equal(grid.rows[grid.row_count - 1].cells[0].text, "0");
+    assert_string_equal(grid.rows[grid.row_count - 1].cells[0].text, "0 ns");
     assert_int_equal(regcomp(&pattern, "^a", REG_NOSUB), 0);
     assert_int_equal(grid_search(&grid, &pattern), 2);
     regfree(&pattern);
     grid_add_csv(&grid, &csv);
-    assert_non_null(strstr(csv.data, "n,name\n2,c\n1,\"a,\"\"b\"\"\"\n0,c\n2,c\n"));
+    assert_string_equal(csv.data, "section,n_ns,name\nSection,2,c\nSection,1,\"a,\"\"b\"\"\"\nSection,0,c\n"
+                                  "Section,2,c\nSection,1,\"a,\"\"b\"\"\"\nSection,0,c\n");
     text_finish(&csv);
     grid_finish(&grid);
 }

@@ -64,8 +64,10 @@ def material(hprofiler, apps, tmp_path_factory):
     sessions = folder / "sessions"
     sessions.mkdir()
     process = subprocess.Popen([hprofiler, "run", "--no-summary", "-o", str(folder / "x.hpt"), "--session-dir", str(sessions), "--",
-                                str(apps / "target"), "forever"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    time.sleep(0.8)
+                                str(apps / "target"), "burn", "200", "say", "ready", "forever"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               start_new_session=True)
+    assert process.stdout.readline() == b"ready\n"
+    time.sleep(0.3)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     (left,) = sessions.iterdir()

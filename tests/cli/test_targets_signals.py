@@ -14,6 +14,24 @@ import pytest
 MOMENTS = int(os.environ.get("HPROFILER_KILL_MOMENTS", "8"))
 
 
+PATIENCE_S = 30
+
+
+def child_that_is(pid, name):
+    """The child of this process that runs this program."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        try:
+            for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+                for child in (task / "children").read_text().split():
+                    if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == name:
+                        return int(child)
+        except OSError: # one of them has just ended
+            pass
+        time.sleep(0.01)
+    pytest.fail(f"process {pid} has no child that is {name}")
+
+
 class Live:
     """A recording under way."""
 
@@ -30,13 +48,13 @@ class Live:
 
     def target_pid(self):
         """The child of hprofiler that runs the target program."""
-        for _ in range(200):
-            for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
-                for child in (task / "children").read_text().split():
-                    if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "target":
-                        return int(child)
-            time.sleep(0.01)
-        pytest.fail("hprofiler has no child that is the target")
+        return child_that_is(self.process.pid, "target")
+
+    def await_cpu_time(self, ms):
+        """Until the target has computed for so long, whatever else the machine does."""
+        end = time.monotonic() + PATIENCE_S
+        while cpu_ms(self) < ms and time.monotonic() < end:
+            time.sleep(0.02)
 
     def end(self):
         stdout, stderr = self.process.communicate(timeout=60)
@@ -95,11 +113,11 @@ def test_signal_to_hprofiler_ends_a_target_that_does_not_mind(runner, apps, name
     number = int(getattr(signal, name))
     live = Live(runner, [apps / "target", "say", "ready", "forever"])
     live.await_line(b"ready")
-    time.sleep(0.3)
+    live.await_cpu_time(100)
     live.process.send_signal(number)
     status, _, stderr = live.end()
     assert status == 128 + number, stderr
-    assert opens(live.hprofiler, live.trace) > 5 # of 300 on a machine that has nothing else to do
+    assert opens(live.hprofiler, live.trace) > 50
 
 
 def test_target_that_survives_its_signals(runner, apps):
@@ -117,9 +135,7 @@ def test_target_that_survives_its_signals(runner, apps):
 def test_kill_of_the_target(runner, apps):
     live = Live(runner, [apps / "target", "say", "ready", "forever"])
     live.await_line(b"ready")
-    end = time.monotonic() + 30
-    while cpu_ms(live) < 400 and time.monotonic() < end:
-        time.sleep(0.02)
+    live.await_cpu_time(400)
     os.kill(live.target_pid(), signal.SIGKILL)
     status, _, stderr = live.end()
     assert status == 137, stderr
@@ -205,7 +221,8 @@ def state_of(pid):
 
 
 def await_state(pid, states):
-    for _ in range(300):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
         if state_of(pid) in states:
             return
         time.sleep(0.01)
@@ -243,10 +260,13 @@ def test_kill_of_a_stopped_target(runner, apps):
 def test_under_timeout(runner, apps):
     """coreutils' timeout signals its child and then its whole group."""
     trace = runner.directory / "timeout.hpt"
-    done = subprocess.run(["timeout", "0.7", runner.hprofiler, "run", "--no-summary", "-o", str(trace), "--", str(apps / "target"), "forever"],
-                          capture_output=True, timeout=60)
-    assert done.returncode == 124, done.stderr.decode()
-    assert opens(runner.hprofiler, trace) > 5
+    for seconds in ("0.7", "5", "20"): # on a busy machine a recording may take its time to begin
+        done = subprocess.run(["timeout", seconds, runner.hprofiler, "run", "--no-summary", "-o", str(trace), "--", str(apps / "target"), "forever"],
+                              capture_output=True, timeout=60)
+        assert done.returncode == 124, done.stderr.decode()
+        if trace.exists() and opens(runner.hprofiler, trace) > 5:
+            return
+    pytest.fail("there are no samples")
 
 
 def test_under_nohup(runner, apps):
@@ -264,7 +284,7 @@ def test_a_second_hangup_does_not_cost_the_trace(runner):
         trace = runner.directory / f"hangup{delay_ms}.hpt"
         process = subprocess.Popen([runner.hprofiler, "run", "--no-summary", "-o", str(trace), "--", "sleep", "20"], start_new_session=True,
                                    stderr=subprocess.DEVNULL)
-        time.sleep(0.3)
+        child_that_is(process.pid, "sleep")
         os.killpg(process.pid, signal.SIGHUP)
         time.sleep(delay_ms / 1000)
         try:

@@ -179,7 +179,7 @@ def test_target_that_stops_itself(stage):
 
 def test_background_job_may_not_read_the_terminal(stage):
     stage.start_program("cat &")
-    stage.terminal.send("sleep 0.4; jobs\n")
+    stage.terminal.send("for i in $(seq 200); do jobs | grep Stopped && break; sleep 0.1; done\n")
     stage.terminal.expect("Stopped")
     stage.terminal.send("fg\n")
     stage.terminal.expect("cat")

@@ -10,7 +10,7 @@
 
 static bool selectable(const struct grid_row *row)
 {
-    return row->style != GRID_HEADING && row->style != GRID_FREE;
+    return row->style != GRID_HEADING && (row->style != GRID_FREE || row->id);
 }
 
 const struct grid_row *list_row(const struct list_view *list)
@@ -93,13 +93,13 @@ static void draw_row(struct list_view *list, struct app *app, const struct grid_
     struct canvas *canvas = &app->canvas;
     const struct grid *grid = &list->grid;
     int x = list->area.x + 1, end = list->area.x + list->area.columns - 1;
-    if (!selectable(row)) {
+    if (row->style == GRID_HEADING || row->style == GRID_FREE) {
         const char *text = row->cells[0].text, *gap = strstr(text, "  ");
         if (row->style == GRID_HEADING && gap) {
             int used = canvas_textf(canvas, y, x, end - x, look_bold(COLOUR_ACCENT), "%.*s", (int)(gap - text), text);
             canvas_text(canvas, y, x + used + 2, end - x - used - 2, look_of(COLOUR_DIM), gap + 2);
         } else {
-            canvas_text(canvas, y, x, end - x, row->style == GRID_HEADING ? look_bold(COLOUR_ACCENT) : look_of(COLOUR_DIM), text);
+            canvas_text(canvas, y, x, end - x, row->style == GRID_HEADING ? look_bold(COLOUR_ACCENT) : look_of(row->id ? COLOUR_DEFAULT : COLOUR_DIM), text);
         }
         return;
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The Profile tab: the run at a glance - what it did with its time, by category, device and function. */
+/* The Profile tab: the run at a glance - what it did with its time, by category, device and function, and what could be better. */
 #include "list_view.h"
 
 #include "analysis/device_activity.h"
+#include "view/advice_lines.h"
 #include "view/display_name.h"
 #include "view/hotspots.h"
 #include "view/units.h"
@@ -16,15 +17,20 @@
 #define TOP 12
 #define DEVICE_SPANS_MAX 300000
 #define CATEGORIES_MAX 64
+#define ADVICE_ID (UINT64_C(1) << 32) /* and more: rows of advice; lower ones are hotspots */
+#define JUDGED_ID (ADVICE_ID - 1)     /* what was judged: leads nowhere */
+#define ADVICE_CELLS 74               /* its texts are wrapped for the least screen */
 
 static const struct grid_column columns[] = {
-    {.title = "", .width = 10, .right = true}, {.title = "", .width = 5, .right = true}, {.title = "", .width = 12, .bar = true},
-    {.title = "", .width = 12, .right = true, .drop = 1}, {.title = "", .width = 30}};
+    {.title = "", .width = 10, .right = true}, {.title = "", .width = 5, .right = true}, {.title = "", .width = 12, .bar = true, .drop = 2},
+    {.title = "", .width = 12, .right = true, .drop = 1}, {.title = "", .width = 44}};
 enum { COLUMN_TIME, COLUMN_PERCENT, COLUMN_BAR, COLUMN_COUNT, COLUMN_NAME };
 
 struct profile_tab {
     struct list_view list;
     struct hotspots *hotspots;
+    struct advices *advices; /* of the whole run, whatever window and filter are; NULL: not yet, or advice_problem */
+    char advice_problem[256];
 };
 
 static void add(struct grid *grid, uint64_t id, int64_t time_ns, double whole, const char *count, const char *name, enum colour colour)
@@ -190,6 +196,90 @@ static void add_devices(struct app *app, struct profile_tab *tab)
     device_activities_destroy(activities);
 }
 
+/* --- advice ---------------------------------------------------------------------------------------------------------- */
+
+static void make_advice(struct app *app, struct profile_tab *tab)
+{
+    struct error err = ERROR_INIT;
+    if (tab->advices || *tab->advice_problem)
+        return;
+    if (trace_is_growing(app->trace))
+        snprintf(tab->advice_problem, sizeof tab->advice_problem, "once the recording is over");
+    else if (advices_create(app->trace, NULL, NULL, &tab->advices, &err) < 0)
+        snprintf(tab->advice_problem, sizeof tab->advice_problem, "%.200s", err.text);
+}
+
+static enum colour severity_colour(uint8_t severity)
+{
+    return severity == ADVICE_HIGH ? COLOUR_BAD : severity == ADVICE_LOW || severity == ADVICE_DATA ? COLOUR_DEFAULT : COLOUR_WARN;
+}
+
+static void add_advice(struct app *app, struct profile_tab *tab)
+{
+    const struct advices *advices = tab->advices;
+    if (!advices || !advices->count)
+        return;
+    grid_heading(&tab->list.grid, "Advice", "what each could give back of the run at most; why: below");
+    for (size_t i = 0; i < advices->count; i++) {
+        const struct advice *advice = &advices->rows[i];
+        struct text title = TEXT_INIT;
+        text_add_advice_title(&title, app->trace, advice);
+        add(&tab->list.grid, ADVICE_ID + i, advice->bound_ns < 0 ? 0 : advice->bound_ns, (double)advices->run_ns,
+            advice_severity_name(advice->severity), title.data ? title.data : "", severity_colour(advice->severity));
+        if (advice->bound_ns < 0) { /* not a time */
+            grid_set(&tab->list.grid, COLUMN_TIME, -1, "");
+            grid_set(&tab->list.grid, COLUMN_PERCENT, -1, "");
+        }
+        text_finish(&title);
+    }
+}
+
+/* A line of the grid for each line of the text. */
+static void add_wrapped(struct grid *grid, uint64_t id, const char *prefix, const struct text *text)
+{
+    const struct text_look look = {.width = ADVICE_CELLS, .utf8 = true};
+    struct text wrapped = TEXT_INIT;
+    text_add_string(&wrapped, prefix);
+    text_add_wrapped(&wrapped, &look, text_cells(prefix, strlen(prefix)), 4, text->data ? text->data : "");
+    for (char *line = wrapped.data, *end; line && *line; line = end) {
+        end = strchr(line, '\n');
+        if (end)
+            *end++ = '\0';
+        else
+            end = line + strlen(line);
+        if (grid_add(grid, id, GRID_FREE))
+            grid_set(grid, 0, 0, line);
+    }
+    text_finish(&wrapped);
+}
+
+static void add_reasons(struct app *app, struct profile_tab *tab)
+{
+    const struct advices *advices = tab->advices;
+    struct grid *grid = &tab->list.grid;
+    struct text judged = TEXT_INIT;
+    grid_heading(grid, "Why", "the numbers behind the advice, and what to do: of the whole run");
+    if (advices)
+        text_add_advice_judged(&judged, advices);
+    else
+        text_addf(&judged, "no advice: %s", tab->advice_problem);
+    add_wrapped(grid, JUDGED_ID, "", &judged);
+    text_finish(&judged);
+    for (size_t i = 0; advices && i < advices->count; i++) {
+        const struct advice *advice = &advices->rows[i];
+        struct text text = TEXT_INIT;
+        text_add_advice_title(&text, app->trace, advice);
+        add_wrapped(grid, ADVICE_ID + i, "", &text);
+        text_clear(&text);
+        text_add_advice_evidence(&text, app->trace, advice);
+        add_wrapped(grid, ADVICE_ID + i, "    ", &text);
+        text_clear(&text);
+        text_addf(&text, "%s (%s)", advice_rule_text(advice->rule)->remedy, advice_rule_text(advice->rule)->id);
+        add_wrapped(grid, ADVICE_ID + i, "    ", &text);
+        text_finish(&text);
+    }
+}
+
 static void fill(struct app *app, struct profile_tab *tab)
 {
     struct grid *grid = &tab->list.grid;
@@ -205,10 +295,13 @@ static void fill(struct app *app, struct profile_tab *tab)
     add_cpu(app, tab);
     if (trace_incomplete(app->trace))
         add_line(grid, "%s", trace_incomplete(app->trace));
+    make_advice(app, tab);
+    add_advice(app, tab);
     add_devices(app, tab);
     add_categories(app, tab);
     add_top(app, tab, HOTSPOT_SAMPLES, "Functions", "by CPU samples, self time");
     add_top(app, tab, HOTSPOT_SPANS, "Spans", "self time: without what they contain");
+    add_reasons(app, tab);
     grid_search(grid, app_pattern(app));
 }
 
@@ -228,6 +321,7 @@ static void destroy(void *state)
     struct profile_tab *tab = state;
     grid_finish(&tab->list.grid);
     hotspots_destroy(tab->hotspots);
+    advices_destroy(tab->advices);
     free(tab);
 }
 
@@ -266,11 +360,27 @@ static void mouse(struct app *app, void *state, const struct input *input)
         app_handle(app, &(struct input){.event = EVENT_KEY, .key = '\n'});
 }
 
+/* A function, spans of a name, or else the lane. */
+static bool advice_subject(const struct app *app, const struct advice *advice, struct subject *ret_subject)
+{
+    span_id span = advice_lane_span(app->trace, advice);
+    if (advice->subject == ADVICE_ABOUT_FUNCTION)
+        *ret_subject = (struct subject){SUBJECT_FUNCTION, SPAN_NONE, advice->name, -1, STACK_NONE};
+    else if (advice->subject == ADVICE_ABOUT_SPANS)
+        *ret_subject = (struct subject){SUBJECT_NAME, SPAN_NONE, advice->name, advice->kind == SPAN_KIND_UNKNOWN ? -1 : advice->kind, STACK_NONE};
+    else if (span.index != ID_NONE)
+        *ret_subject = (struct subject){SUBJECT_SPAN, span, STRING_NONE, SPAN_KIND_COUNT, STACK_NONE}; /* of no kind: only the Timeline has it */
+    else
+        return false;
+    return true;
+}
+
 static bool subject(struct app *app, void *state, struct subject *ret_subject)
 {
     struct profile_tab *tab = state;
     const struct grid_row *row = list_row(&tab->list);
-    (void)app;
+    if (row && tab->advices && row->id >= ADVICE_ID && row->id - ADVICE_ID < tab->advices->count)
+        return advice_subject(app, &tab->advices->rows[row->id - ADVICE_ID], ret_subject);
     if (!row || !row->id || !tab->hotspots || row->id > tab->hotspots->count)
         return false;
     const struct hotspot *hotspot = &tab->hotspots->rows[row->id - 1];
@@ -302,6 +412,6 @@ static void csv(struct app *app, void *state, struct text *out)
 }
 
 const struct tab tab_profile = {
-    .title = "Profile", .short_title = "Profile", .place = KEYS_TEXTS, .next = {TAB_HOTSPOTS, -1}, .create = create, .destroy = destroy, .draw = draw, .act = act, .mouse = mouse,
+    .title = "Profile", .short_title = "Profile", .place = KEYS_TEXTS, .next = {TAB_HOTSPOTS, TAB_TIMELINE, -1}, .create = create, .destroy = destroy, .draw = draw, .act = act, .mouse = mouse,
     .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .is_list = true,
 };

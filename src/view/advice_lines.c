@@ -69,6 +69,26 @@ void text_add_advice_judged(struct text *out, const struct advices *advices)
     }
 }
 
+span_id advice_lane_span(const struct trace *trace, const struct advice *advice)
+{
+    uint32_t count, found = ID_NONE;
+    const struct trace_track *tracks = trace_tracks(trace, &count);
+    if (advice->lane.index >= count)
+        return SPAN_NONE;
+    const struct trace_track *lane = &tracks[advice->lane.index];
+    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_SPANS); i++) {
+        struct block_info info = trace_block_info(trace, FAMILY_SPANS, i);
+        if (info.track.index == advice->lane.index)
+            return (span_id){info.first};
+        if (found != ID_NONE || info.track.index >= count || lane->device < 0)
+            continue;
+        const struct trace_track *track = &tracks[info.track.index];
+        if (track->kind == TRACK_KIND_STREAM && track->process.index == lane->process.index && track->device == lane->device)
+            found = info.first;
+    }
+    return (span_id){found};
+}
+
 static void draw_wrapped(const struct text_look *look, struct text *out, const char *text)
 {
     text_addf(out, "%*s", INDENT, "");

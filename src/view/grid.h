@@ -35,7 +35,7 @@ struct grid_cell {
 
 struct grid_row {
     uint64_t id;      /* what it stands for: the maker's */
-    uint8_t style;    /* GRID_HEADING: first cell over the full width; GRID_FREE: likewise, plain text */
+    uint8_t style;    /* GRID_HEADING: first cell over the full width; GRID_FREE: likewise, plain text, that can be selected if it has an id */
     uint8_t depth;    /* of indentation, in trees */
     char fold;        /* 'o' open, 'c' closed branch, 0 leaf */
     uint8_t colour;   /* enum colour of a mark before the name; 0 = none */

@@ -14,6 +14,9 @@ MONO, ASCII = {"NO_COLOR": "1"}, {"NO_COLOR": "1", "LC_ALL": "C"}
 SCENES = {
     "system": ("app.hpt", (80, 24), MONO, ["1"]),
     "profile": ("app.hpt", (80, 24), MONO, ["2"]),
+    "profile-why": ("app.hpt", (100, 30), MONO, ["2", "End"]),
+    "advice-to-timeline": ("app.hpt", (120, 40), MONO, ["2", "Enter"]),
+    "advice-to-hotspots": ("app.hpt", (120, 40), MONO, ["2", "Down", "Enter"]),
     "timeline": ("app.hpt", (80, 24), MONO, []),
     "timeline-wide": ("app.hpt", (200, 50), MONO, []),
     "timeline-ascii": ("app.hpt", (80, 24), ASCII, []),

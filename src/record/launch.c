@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two pipes: the gate (parent -> child, one byte: go) and the report (child -> parent: the errno of a failed exec; exec
- * itself closes it). The child stays in our process group: a terminal's signals and job control reach it as without us.
+ * itself closes it). The child stays in our process group: a terminal's signals and job control reach it as without us. With a
+ * terminal of its own the child becomes that terminal's keeper, and the target is its younger brother.
  */
 #include "launch.h"
 
@@ -69,8 +70,23 @@ static _Noreturn void run_child(const struct launch_state *state, char *const ar
     _exit(code == ENOENT ? 127 : 126);
 }
 
-int launch_prepare(const struct launch_state *state, char *const argv[], char *const environment[], struct launched *ret_launched,
-                   struct error *err)
+/* The keeper told it through `report`, which the target's exec uses after that. */
+static pid_t read_pid(int report, pid_t keeper)
+{
+    pid_t pid = -1;
+    ssize_t got;
+    do
+        got = read(report, &pid, sizeof pid);
+    while (got < 0 && errno == EINTR);
+    if (got == (ssize_t)sizeof pid)
+        return pid;
+    waitpid(keeper, NULL, 0);
+    errno = ENOTTY;
+    return -1;
+}
+
+int launch_prepare(const struct launch_state *state, char *const argv[], char *const environment[], struct target_terminal *terminal,
+                   struct launched *ret_launched, struct error *err)
 {
     int gate[2], report[2];
     if (pipe2(gate, O_CLOEXEC) < 0)
@@ -84,11 +100,18 @@ int launch_prepare(const struct launch_state *state, char *const argv[], char *c
     pid_t pid = fork();
     if (pid == 0) {
         close(gate[1]); /* or it would keep its own gate from ending when the parent dies */
+        if (terminal && target_terminal_enter(terminal, report[1]) < 0)
+            _exit(125);
         run_child(state, argv, environment, gate[0], report[1]);
     }
     int code = -errno;
     close(gate[0]);
     close(report[1]);
+    if (pid > 0 && terminal) {
+        close(TAKE_FD(terminal->keeper_fd));
+        pid = read_pid(report[0], pid);
+        code = -errno;
+    }
     if (pid < 0) {
         close(gate[1]);
         close(report[0]);

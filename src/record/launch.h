@@ -3,6 +3,8 @@
 #ifndef HP_RECORD_LAUNCH_H
 #define HP_RECORD_LAUNCH_H
 
+#include "target_terminal.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -28,9 +30,9 @@ struct launched {
 };
 #define LAUNCHED_INIT {.pid = -1, .process_fd = -1, .gate_fd = -1, .report_fd = -1}
 
-/* Forks; the child waits at the gate. environment NULL = ours. */
-int launch_prepare(const struct launch_state *state, char *const argv[], char *const environment[], struct launched *ret_launched,
-                   struct error *err);
+/* Forks; the child waits at the gate. environment NULL = ours. terminal: its own one; NULL = ours, with our process group. */
+int launch_prepare(const struct launch_state *state, char *const argv[], char *const environment[], struct target_terminal *terminal,
+                   struct launched *ret_launched, struct error *err);
 /* Opens the gate: the child execs. 0 with *ret_exec_errno 0, or the errno of the exec, the child being gone then. */
 int launch_go(struct launched *launched, int *ret_exec_errno, struct error *err);
 /* Before launch_go: gives up the child. After it: closes descriptors. */

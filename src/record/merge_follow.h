@@ -14,7 +14,8 @@ struct error;
 struct merge_follow;
 struct trace;
 
-/* session_directory stays the caller's. `spool`: of the recorder in this process, flushed before it is read; may be NULL. */
+/* session_directory stays the caller's. `spool`: of the recorder in this process, flushed
+ * before it is read; NULL: a round reads what was there at the last one, at least a fifth of a second ago. */
 int merge_follow_create(const char *session_directory, struct spool *spool, struct merge_follow **ret_follow, struct error *err);
 void merge_follow_destroy(struct merge_follow *follow);
 DEFINE_CLEANUP(struct merge_follow *, merge_follow_destroy)

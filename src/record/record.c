@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "launch.h"
+#include "live.h"
 #include "device_monitor.h"
 #include "overhead.h"
 #include "record_loop.h"
@@ -133,13 +134,30 @@ static void set_window(struct recorder *recorder, struct record_loop *loop)
     recorder->recording.window_end_ns = loop->end_ns;
 }
 
+/* A run that cannot be watched goes on all the same. */
+static void begin_watching(struct recorder *recorder, struct live *live)
+{
+    struct error problem = ERROR_INIT;
+    if (live_begin(live, recorder->loop.pid, recorder->session, &problem) == 0)
+        return;
+    target_terminal_end(live_terminal(live)); /* the keeper passes on what it writes */
+    log_warning(recorder->options->log, "%s", problem.text);
+}
+
 static void run_loop(struct recorder *recorder, struct record_loop *loop)
 {
+    struct live *live = recorder->options->live;
     loop->session = recorder->session;
     loop->recording = &recorder->recording;
     loop->sampler = recorder->sampler;
     loop->wait_status = -1;
+    loop->live = live;
+    loop->signals.own_terminal = live != NULL;
+    if (live)
+        begin_watching(recorder, live);
     record_loop_run(loop);
+    if (live)
+        live_ended(live, loop->wait_status);
 }
 
 /* What part of the run was recorded, on the trace's axis, where it was not all; and for how long, of a process attached to. */
@@ -203,7 +221,8 @@ static int start_target(struct recorder *recorder, int *ret_exec_errno, struct e
     int r = backend_environment(recorder->session, recorder->options, recorder->argv[0], recorder->use_timers, &environment, err);
     if (r < 0)
         return r;
-    r = launch_prepare(&recorder->state, recorder->argv, environment, launched, err);
+    struct live *live = recorder->options->live;
+    r = launch_prepare(&recorder->state, recorder->argv, environment, live ? live_terminal(live) : NULL, launched, err);
     if (environment)
         session_environment_free(environment);
     if (r < 0)
@@ -254,6 +273,8 @@ static int record(struct recorder *recorder, const char *command, struct record_
     struct record_result result = {.wait_status = -1};
     sigset_t block;
     record_signals_set(&block);
+    if (recorder->options->live)
+        sigaddset(&block, SIGWINCH); /* whose terminal it is at the moment takes it: the UI's thread, or the relay's */
     int r = launch_state_enter(&recorder->state, &block, err);
     if (r < 0)
         return r;

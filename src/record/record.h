@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct error;
+struct live;
 struct log;
 
 enum callgraph { CALLGRAPH_NONE, CALLGRAPH_FP, CALLGRAPH_DWARF, CALLGRAPH_LBR };
@@ -30,6 +31,7 @@ struct record_options {
     const char *session_parent;  /* --session-dir; NULL = $TMPDIR or /tmp */
     const char *runtime_directory; /* where libhprofiler_*.so are; NULL = found relative to the program */
     const struct launcher_rank *launcher; /* that started us as one of its ranks; NULL = none */
+    struct live *live;           /* record_run: who watches meanwhile, and the terminal that the target gets; NULL = nobody, and ours */
     const struct log *log;
 };
 

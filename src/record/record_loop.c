@@ -47,7 +47,8 @@ static bool check_child(struct record_loop *loop)
         }
         if (loop->sampler)
             sampler_round(loop->sampler);
-        record_signals_follow_stop(loop->pid);
+        if (!loop->signals.own_terminal) /* else our shell has nothing to do with it, and who watches would stop, too */
+            record_signals_follow_stop(loop->pid);
     }
     return false;
 }
@@ -74,6 +75,8 @@ void record_loop_run(struct record_loop *loop)
         now_ns = clock_raw_ns();
         if (wait[0].revents)
             record_signals_read(&loop->signals, loop->attached ? 0 : loop->pid, now_ns);
+        if (loop->live && loop->signals.asked_to_end)
+            live_close(loop->live);
         if (has_ended(loop, wait[1].revents))
             return;
         if (loop->attached && (loop->signals.interrupted || now_ns >= loop->end_ns))

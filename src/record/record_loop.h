@@ -3,6 +3,7 @@
 #ifndef HP_RECORD_LOOP_H
 #define HP_RECORD_LOOP_H
 
+#include "live.h"
 #include "record.h"
 #include "record_signals.h"
 #include "recording.h"
@@ -14,6 +15,7 @@ struct record_loop {
     struct recording *recording;
     struct sampler *sampler;     /* NULL: the kernel refuses sampling, or none was asked for */
     struct record_signals signals;
+    struct live *live;           /* who watches; NULL = nobody */
     pid_t pid;
     int process_fd;              /* of the target; -1 = none */
     bool child;                  /* it is ours: waited for, and stopped with */

@@ -39,10 +39,11 @@ void record_signals_close(struct record_signals *signals)
 }
 
 /* A terminal's signal has reached the target already; an alarm of ours is never the terminal's. */
-static bool is_for_target(const struct signalfd_siginfo *info, pid_t target)
+static bool is_for_target(const struct record_signals *signals, const struct signalfd_siginfo *info, pid_t target)
 {
     bool sent_by_process = info->ssi_code <= 0; /* SI_USER, SI_QUEUE, SI_TKILL; the kernel's own are positive */
-    return (sent_by_process && info->ssi_pid != (uint32_t)target) || info->ssi_signo == SIGALRM;
+    bool missed = sent_by_process ? info->ssi_pid != (uint32_t)target : signals->own_terminal;
+    return missed || info->ssi_signo == SIGALRM;
 }
 
 bool record_signals_read(struct record_signals *signals, pid_t target, int64_t now_ns)
@@ -55,9 +56,10 @@ bool record_signals_read(struct record_signals *signals, pid_t target, int64_t n
             continue;
         }
         for (int index = 0; index < FORWARDED_SIGNALS; index++)
-            if (forwarded[index] == (int)info.ssi_signo && !signals->forward_ns[index] && is_for_target(&info, target))
+            if (forwarded[index] == (int)info.ssi_signo && !signals->forward_ns[index] && is_for_target(signals, &info, target))
                 signals->forward_ns[index] = now_ns + FORWARD_AFTER_NS;
         signals->interrupted = true;
+        signals->asked_to_end |= info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP;
     }
     return child;
 }

@@ -13,6 +13,8 @@ enum { FORWARDED_SIGNALS = 7 };
 struct record_signals {
     int fd;
     bool interrupted;                      /* somebody asked us to end */
+    bool asked_to_end;                     /* by SIGTERM or SIGHUP */
+    bool own_terminal;                     /* the target has a terminal of its own: what ours sends us, it did not get */
     int64_t forward_ns[FORWARDED_SIGNALS]; /* when each is to be passed on, in the order of record_signals.c; 0 = not pending */
 };
 

@@ -65,7 +65,8 @@ int spool_reader_create(int directory_fd, struct spool_reader **ret_reader, stru
 int spool_reader_create_memory(const uint8_t *data, size_t size, struct spool_reader **ret_reader);
 /*
  * Of a spool that still grows: what came between two marks, for as many readings as are wanted, one after the other. take sets the second
- * mark to what is there now (names before what uses them: so it flushes `spool`, which may be NULL); pass sets the first to the second.
+ * mark to what is there now (names before what uses them: so it flushes `spool`; without one it is what was there at the last time);
+ * pass sets the first to the second.
  */
 struct spool_marks;
 int spool_marks_create(struct spool_marks **ret_marks);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Marks in a spool that still grows. What the bulk's records name (stacks, modules, processes) was put before them: so the bulk is
- * marked first, then all that waits is flushed, and spool-keep is marked last.
+ * Marks in a spool that still grows. What the bulk's records name (stacks, modules, processes) was put before them, but may be written
+ * behind them: so the bulk is marked first, then all that waits is flushed, and spool-keep is marked last. Who reads at idle priority
+ * must not hold the recorder's locks: he marks the bulk where it was the last time, and all that waited then has been written since.
  */
 #include "spool_marks.h"
 
@@ -65,16 +66,18 @@ static bool file_size(int directory_fd, bool keep, uint32_t number, uint64_t *re
     return true;
 }
 
-static void mark_end(struct spool_mark *mark, uint64_t size)
+static void mark_end(struct spool_mark *mark, uint64_t size, bool late)
 {
-    uint64_t most = mark->begin + PIECE_BYTES;
+    uint64_t most = mark->begin + PIECE_BYTES, now = size;
+    size = late ? mark->seen : size;
+    mark->seen = now;
     mark->end = size < most ? size : most;
     if (mark->end < mark->begin)
         mark->end = mark->begin;
 }
 
 /* Files are numbered without gaps; with --buffer-limit the first of them go, so the search begins at the last that was there. */
-static int mark_bulk(struct spool_marks *marks, int directory_fd)
+static int mark_bulk(struct spool_marks *marks, int directory_fd, bool late)
 {
     uint32_t last = 0;
     uint64_t size;
@@ -84,7 +87,7 @@ static int mark_bulk(struct spool_marks *marks, int directory_fd)
             continue;
         last = mark->number > last ? mark->number : last;
         if (file_size(directory_fd, false, mark->number, &size))
-            mark_end(mark, size);
+            mark_end(mark, size, late);
         else
             mark->end = mark->begin;
     }
@@ -92,7 +95,7 @@ static int mark_bulk(struct spool_marks *marks, int directory_fd)
         struct spool_mark *mark = mark_add(marks, false, ++last);
         if (!mark)
             return -ENOMEM;
-        mark_end(mark, size);
+        mark_end(mark, size, late);
     }
     return 0;
 }
@@ -100,7 +103,7 @@ static int mark_bulk(struct spool_marks *marks, int directory_fd)
 int spool_marks_take(struct spool_marks *marks, int directory_fd, struct spool *spool)
 {
     uint64_t size;
-    int code = mark_bulk(marks, directory_fd);
+    int code = mark_bulk(marks, directory_fd, !spool);
     if (code)
         return code;
     if (spool)
@@ -111,7 +114,7 @@ int spool_marks_take(struct spool_marks *marks, int directory_fd, struct spool *
     if (!keep)
         return -ENOMEM;
     if (file_size(directory_fd, true, 0, &size))
-        mark_end(keep, size);
+        mark_end(keep, size, false);
     return 0;
 }
 

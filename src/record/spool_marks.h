@@ -9,6 +9,7 @@ struct spool_mark {
     bool keep;
     uint32_t number;
     uint64_t begin, end; /* bytes of the file */
+    uint64_t seen;       /* its size when it was last looked at */
 };
 struct spool_mark *spool_marks_find(struct spool_marks *marks, bool keep, uint32_t number); /* NULL: not known */
 

@@ -4,13 +4,20 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(1, str(HERE.parent))
+import stuck
 PATIENCE_S = 30
+
+
+def pytest_configure(config):
+    stuck.watch(config)
 
 
 class Screen:

@@ -3,6 +3,7 @@
 #include "app.h"
 
 #include "list_view.h"
+#include "live_view.h"
 #include "memory.h"
 
 #include "view/units.h"
@@ -289,6 +290,8 @@ static int draw_state(struct app *app, int y)
     char text[320], number[32];
     int right = canvas->columns - 1;
     struct look plain = {COLOUR_DIM, COLOUR_BAND, 0}, set = {COLOUR_ACCENT, COLOUR_BAND, 0}, bad = {COLOUR_WARN, COLOUR_BAND, 0};
+    if (app->live && !app->live->has_data)
+        return right;
     window_text(app, text, sizeof text);
     canvas_text_right(canvas, y, right, 40, app_window_is_all(app) ? plain : set, text);
     right -= (int)strlen(text) + 2;
@@ -310,6 +313,21 @@ static int draw_state(struct app *app, int y)
     return right;
 }
 
+static void draw_live_state(struct app *app, int y, int room)
+{
+    char text[320];
+    enum colour colour = live_view_state(app->live, text, sizeof text);
+    int x = 1 + canvas_text(&app->canvas, y, 1, room - 1, (struct look){(uint8_t)colour, COLOUR_BAND, 0}, text);
+    bool runs = live_view_runs(app->live);
+    const char *hints[] = {runs ? "? keys  q leaves it running  K ends it" : "? keys  / search  q quit", runs ? "q leaves it running  K ends it" : "? keys  q quit",
+                           runs ? "q leaves it running" : "q quit"};
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (x + 3 + (int)strlen(hints[i]) <= room) {
+            canvas_text(&app->canvas, y, x + 3, room - x - 3, (struct look){COLOUR_DIM, COLOUR_BAND, 0}, hints[i]);
+            break;
+        }
+}
+
 static void draw_status(struct app *app, int *ret_cursor_y, int *ret_cursor_x)
 {
     static const char *const prompts[] = {[INPUT_SEARCH] = "/", [INPUT_FILTER] = "filter: ", [INPUT_EXPORT] = "export to: "};
@@ -329,11 +347,27 @@ static void draw_status(struct app *app, int *ret_cursor_y, int *ret_cursor_x)
         *ret_cursor_x = x + canvas_text(canvas, y, x, canvas->columns - x - 1, look, text);
         return;
     }
+    if (app->live && app->live->confirming) {
+        canvas_text(canvas, y, 1, canvas->columns - 2, (struct look){COLOUR_WARN, COLOUR_BAND, CELL_BOLD}, live_view_question(app->live));
+        return;
+    }
     int room = draw_state(app, y);
     if (*app->message)
         canvas_text(canvas, y, 1, canvas->columns - 2, (struct look){COLOUR_WARN, COLOUR_BAND, 0}, app->message);
+    else if (app->live)
+        draw_live_state(app, y, room);
     else if (room > 30)
         canvas_text(canvas, y, 1, room, hint, room >= 46 ? "? keys  / search  f filter  Enter go  q quit" : "? keys  q quit");
+}
+
+static void draw_tab(struct app *app, struct area area)
+{
+    void *state = area.rows > 0 ? app_tab_state(app, app->current) : NULL;
+    struct tab_slot *slot = &app->tabs[app->current];
+    if (state)
+        slot->tab->draw(app, state, area);
+    else if (area.rows > 0)
+        canvas_text(&app->canvas, 2, 2, app->canvas.columns - 4, look_of(COLOUR_WARN), slot->problem);
 }
 
 void app_draw(struct app *app, int *ret_cursor_y, int *ret_cursor_x)
@@ -347,16 +381,23 @@ void app_draw(struct app *app, int *ret_cursor_y, int *ret_cursor_x)
         *ret_cursor_y = *ret_cursor_x = -1;
         return;
     }
-    void *state = app_tab_state(app, app->current);
-    struct tab_slot *slot = &app->tabs[app->current];
-    if (state)
-        slot->tab->draw(app, state, area);
-    else
-        canvas_text(canvas, 2, 2, canvas->columns - 4, look_of(COLOUR_WARN), slot->problem);
+    if (app->live)
+        area = live_view_place(app, area);
+    if (!app->live || app->live->has_data)
+        draw_tab(app, area);
+    if (app->live)
+        live_view_draw(app, area); /* over what a tab drew below its own part */
     if (app->help)
         app_draw_help(app);
     draw_tab_bar(app); /* last: nothing that a tab does may reach it */
     draw_status(app, ret_cursor_y, ret_cursor_x);
+    if (app->live && app->input == INPUT_NONE && !app->help)
+        program_pane_cursor(&app->live->pane, ret_cursor_y, ret_cursor_x);
+}
+
+unsigned app_key_places(const struct app *app)
+{
+    return app->tabs[app->current].tab->place | (app->live ? KEYS_LIVE : 0u);
 }
 
 /* --- keys ------------------------------------------------------------------------------------------------------------ */
@@ -410,6 +451,8 @@ static void cancel(struct app *app)
 static void act(struct app *app, enum action action, int number)
 {
     struct tab_slot *slot = &app->tabs[app->current];
+    if (app->live && live_view_act(app, action))
+        return;
     switch (action) {
     case ACTION_QUIT:
         app->stop = true;
@@ -458,11 +501,13 @@ static void handle_key(struct app *app, uint32_t key)
 {
     int number = 0;
     app->message[0] = '\0';
+    if (app->live && live_view_key(app, key))
+        return;
     if (app->input != INPUT_NONE) {
         app_input_key(app, key);
         return;
     }
-    enum action action = key_action(key, app->tabs[app->current].tab->place, &number);
+    enum action action = key_action(key, app_key_places(app), &number);
     if (!app->help) {
         act(app, action, number);
         return;
@@ -491,6 +536,8 @@ static void handle_mouse(struct app *app, const struct input *input)
             }
         return;
     }
+    if (app->live && program_pane_mouse(&app->live->pane, input))
+        return;
     struct tab_slot *slot = &app->tabs[app->current];
     if (slot->state && slot->tab->mouse)
         slot->tab->mouse(app, slot->state, input);

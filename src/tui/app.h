@@ -118,6 +118,7 @@ struct path_hops;
 const struct path_hops *path_tab_hops(const struct app *app); /* of the critical path, once its tab was opened; else NULL */
 
 /* Pieces of the app in files of their own. */
+unsigned app_key_places(const struct app *app); /* enum key_place: where the user is */
 void app_draw_help(struct app *app);
 void app_input_key(struct app *app, uint32_t key);
 void app_begin_input(struct app *app, enum input_purpose purpose);

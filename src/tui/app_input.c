@@ -23,7 +23,7 @@ void app_draw_help(struct app *app)
 {
     struct canvas *canvas = &app->canvas;
     const struct tab *tab = app->tabs[app->current].tab;
-    int width = canvas->columns < 84 ? canvas->columns - 4 : 80, total = count_bindings(tab->place);
+    int width = canvas->columns < 84 ? canvas->columns - 4 : 80, total = count_bindings(app_key_places(app));
     int rows = total + 4 > canvas->rows - 2 ? canvas->rows - 2 : total + 4, x = (canvas->columns - width) / 2, y = (canvas->rows - rows) / 2, line = 0;
     if (app->help_top > total - (rows - 4))
         app->help_top = total - (rows - 4);
@@ -32,7 +32,7 @@ void app_draw_help(struct app *app)
     canvas_fill(canvas, (struct area){y, x, rows, width}, plain);
     canvas_textf(canvas, y, x + 2, width - 4, key, "Keys in %s", tab->title);
     for (size_t i = 0; i < key_binding_count; i++) {
-        if (!key_holds(&key_bindings[i], tab->place) || line++ < app->help_top || line - app->help_top > rows - 4)
+        if (!key_holds(&key_bindings[i], app_key_places(app)) || line++ < app->help_top || line - app->help_top > rows - 4)
             continue;
         int at = y + 1 + line - app->help_top;
         canvas_text(canvas, at, x + 2, 16, key, key_bindings[i].names);

@@ -84,6 +84,8 @@ const char *key_place_name(unsigned places)
         return "Call Tree";
     case KEYS_LISTS:
         return "lists";
+    case KEYS_LIVE:
+        return "live run";
     default:
         return "everywhere";
     }

@@ -62,6 +62,8 @@ static void remake(struct app *app, struct flame_tab *tab)
     tab->root = tab->selected = tab->top = 0;
     if (calling_context_create(app->trace, &options, &tab->context, &err) < 0)
         app_say(app, "%s", err.text);
+    if (app->live && tab->context && flame_order_by_name(app->trace, tab->context) < 0)
+        app_say(app, "out of memory for the order of frames"); /* by weight: right, but it jumps */
     mark_found(app, tab);
 }
 
@@ -256,7 +258,7 @@ static bool act(struct app *app, void *state, enum action action)
         break;
     case ACTION_DOWN:
         if (nodes[tab->selected].first_child != ID_NONE)
-            tab->selected = nodes[tab->selected].first_child;
+            tab->selected = flame_widest_child(tab->context, tab->selected);
         break;
     case ACTION_PAN_LEFT: case ACTION_PAN_RIGHT:
         move_sideways(tab, action == ACTION_PAN_RIGHT);
@@ -266,7 +268,7 @@ static bool act(struct app *app, void *state, enum action action)
         break;
     case ACTION_LAST:
         while (nodes[tab->selected].first_child != ID_NONE)
-            tab->selected = nodes[tab->selected].first_child;
+            tab->selected = flame_widest_child(tab->context, tab->selected);
         break;
     case ACTION_ZOOM_IN:
         zoom_to(tab, tab->selected);

@@ -23,6 +23,8 @@
 #undef columns /* term.h has macros of everyday words */
 #undef lines
 
+#define OTHERS_MAX 4
+
 struct terminal {
     SCREEN *screen;
     enum theme theme;
@@ -168,6 +170,8 @@ static int colour_number(const struct terminal *terminal, enum colour colour)
     struct rgb rgb = palette_rgb(terminal->theme, colour);
     if (colour == COLOUR_DEFAULT)
         return -1;
+    if (colour >= COLOUR_TERMINAL && COLORS <= 256) /* as the user likes them */
+        return (int)(colour - COLOUR_TERMINAL) & (COLORS >= 16 ? 15 : 7);
     if (COLORS > 256)
         return rgb.red << 16 | rgb.green << 8 | rgb.blue;
     if (COLORS == 256)
@@ -204,7 +208,7 @@ static attr_t attributes_for(const struct terminal *terminal, struct look look)
         attributes |= A_DIM;
     if (look.text == COLOUR_ACCENT || look.text == COLOUR_BAD || look.text == COLOUR_WARN)
         attributes |= A_BOLD;
-    if (look.fill >= COLOUR_HUES || look.fill == COLOUR_BAND || look.fill == COLOUR_SELECTED)
+    if ((look.fill >= COLOUR_HUES && look.fill != COLOUR_TERMINAL) || look.fill == COLOUR_BAND || look.fill == COLOUR_SELECTED)
         attributes |= A_REVERSE;
     return attributes;
 }
@@ -245,12 +249,14 @@ static uint32_t special_key(wint_t code)
     } keys[] = {
         {KEY_LEFT, KEY_CODE_LEFT},   {KEY_RIGHT, KEY_CODE_RIGHT},         {KEY_UP, KEY_CODE_UP},         {KEY_DOWN, KEY_CODE_DOWN},
         {KEY_PPAGE, KEY_CODE_PAGE_UP}, {KEY_NPAGE, KEY_CODE_PAGE_DOWN},   {KEY_HOME, KEY_CODE_HOME},     {KEY_END, KEY_CODE_END},
-        {KEY_BACKSPACE, KEY_CODE_BACKSPACE}, {KEY_DC, KEY_CODE_DELETE},   {KEY_BTAB, KEY_CODE_BACK_TAB}, {KEY_F(1), KEY_CODE_F1},
+        {KEY_BACKSPACE, KEY_CODE_BACKSPACE}, {KEY_DC, KEY_CODE_DELETE},   {KEY_BTAB, KEY_CODE_BACK_TAB}, {KEY_IC, KEY_CODE_INSERT},
         {KEY_SLEFT, KEY_CODE_SHIFT_LEFT}, {KEY_SRIGHT, KEY_CODE_SHIFT_RIGHT}, {KEY_ENTER, (enum key_code)'\n'},
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].code == (int)code)
             return keys[i].key;
+    if (code >= KEY_F(1) && code <= KEY_F(12))
+        return (uint32_t)(KEY_CODE_F1 + (code - KEY_F(1)));
     return KEY_CODE_OTHER;
 }
 
@@ -294,17 +300,19 @@ static struct input read_key(void)
     return (struct input){.event = EVENT_KEY, .key = key};
 }
 
-struct input terminal_wait(struct terminal *terminal, int timeout_ms)
+struct input terminal_wait_also(struct terminal *terminal, const int *others, unsigned count, int timeout_ms)
 {
-    struct pollfd wait = {.fd = STDIN_FILENO, .events = POLLIN};
+    struct pollfd wait[1 + OTHERS_MAX] = {{.fd = STDIN_FILENO, .events = POLLIN}};
     (void)terminal;
+    for (unsigned i = 0; i < count && i < OTHERS_MAX; i++)
+        wait[1 + i] = (struct pollfd){.fd = others[i], .events = POLLIN};
     if (terminal_guard_quit())
         return (struct input){.event = EVENT_QUIT};
     struct input input = read_key(); /* what ncurses holds already */
     if (input.event != EVENT_NONE)
         return input;
-    int ready = poll(&wait, 1, timeout_ms);
-    if (terminal_guard_quit() || (ready > 0 && !(wait.revents & POLLIN)))
+    int ready = poll(wait, 1 + (count < OTHERS_MAX ? count : OTHERS_MAX), timeout_ms);
+    if (terminal_guard_quit() || (ready > 0 && wait[0].revents && !(wait[0].revents & POLLIN)))
         return (struct input){.event = EVENT_QUIT};
     if (ready < 0) { /* a signal: a new size, or we were stopped and go on */
         input = read_key();
@@ -312,7 +320,23 @@ struct input terminal_wait(struct terminal *terminal, int timeout_ms)
             input.event = EVENT_RESIZE;
         return input;
     }
-    return ready > 0 ? read_key() : input;
+    return ready > 0 && wait[0].revents ? read_key() : input;
+}
+
+struct input terminal_wait(struct terminal *terminal, int timeout_ms)
+{
+    return terminal_wait_also(terminal, NULL, 0, timeout_ms);
+}
+
+void terminal_set_raw(struct terminal *terminal, bool wanted)
+{
+    (void)terminal;
+    if (wanted) {
+        raw();
+    } else {
+        noraw();
+        cbreak();
+    }
 }
 
 void terminal_copy(struct terminal *terminal, const char *text, size_t length)

@@ -17,7 +17,8 @@ enum mouse_kind { MOUSE_CLICK, MOUSE_DOUBLE, MOUSE_RIGHT, MOUSE_WHEEL_UP, MOUSE_
 enum key_code {
     KEY_CODE_FIRST = 0x110000,
     KEY_CODE_LEFT, KEY_CODE_RIGHT, KEY_CODE_UP, KEY_CODE_DOWN, KEY_CODE_PAGE_UP, KEY_CODE_PAGE_DOWN, KEY_CODE_HOME, KEY_CODE_END,
-    KEY_CODE_BACKSPACE, KEY_CODE_DELETE, KEY_CODE_BACK_TAB, KEY_CODE_F1, KEY_CODE_SHIFT_LEFT, KEY_CODE_SHIFT_RIGHT,
+    KEY_CODE_BACKSPACE, KEY_CODE_DELETE, KEY_CODE_INSERT, KEY_CODE_BACK_TAB, KEY_CODE_SHIFT_LEFT, KEY_CODE_SHIFT_RIGHT,
+    KEY_CODE_F1, KEY_CODE_F12 = KEY_CODE_F1 + 11,
     KEY_CODE_OTHER
 };
 
@@ -42,6 +43,10 @@ int terminal_fit(struct terminal *terminal, struct canvas *canvas);
 void terminal_show(struct terminal *terminal, const struct canvas *canvas, int cursor_y, int cursor_x); /* cursor -1: hidden */
 /* Waits at most timeout_ms (-1: for ever); EVENT_NONE when nothing happened. */
 struct input terminal_wait(struct terminal *terminal, int timeout_ms);
+/* Returns, with EVENT_NONE, also when something can be read from one of the others (-1: is none). */
+struct input terminal_wait_also(struct terminal *terminal, const int *others, unsigned count, int timeout_ms);
+/* All keys come as keys: none sends a signal or stops the output. */
+void terminal_set_raw(struct terminal *terminal, bool raw);
 void terminal_set_theme(struct terminal *terminal, enum theme theme);
 enum theme terminal_theme(const struct terminal *terminal);
 /* Hands a text to the clipboard of whoever sits at the terminal (OSC 52). */

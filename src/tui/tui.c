@@ -2,11 +2,15 @@
 /* The UI's loop. */
 #include "tui.h"
 
-#include "app.h"
+#include "live_view.h"
+
+#include "base/clock.h"
+#include "trace/builder.h"
 
 #include <errno.h>
 
 #define GROWTH_MS 500 /* how often a growing trace is looked at */
+#define PICTURE_MS 40 /* between two pictures of a program that writes all the time */
 
 const char *tui_unfit(void)
 {
@@ -52,5 +56,73 @@ int tui_run(struct trace *trace, const char *path, struct error *err)
         handle_waiting(&app, input);
     }
     app_finish(&app);
+    return result;
+}
+
+/* --- a run that goes on ---------------------------------------------------------------------------------------------- */
+
+/* What is shown until the first trace comes. */
+static int make_nothing(struct trace **ret_trace, struct error *err)
+{
+    struct trace_builder *builder;
+    int result = trace_builder_create(NULL, &builder, err);
+    if (result < 0)
+        return result;
+    result = trace_builder_finish(builder, ret_trace, err);
+    trace_builder_destroy(builder);
+    return result;
+}
+
+static int milliseconds_until(int64_t time_ns)
+{
+    int64_t left_ns = time_ns - clock_monotonic_ns();
+    return left_ns > 0 ? (int)(left_ns / 1000000) + 1 : 0;
+}
+
+/* Keys are answered at once; what only the program writes is shown some times a second. */
+static void live_loop(struct app *app)
+{
+    int64_t next_picture_ns = 0;
+    bool changed = true, at_once = true;
+    while (!app->stop) {
+        int descriptors[2], patience_ms = live_view_patience_ms(app->live);
+        if (at_once || (changed && milliseconds_until(next_picture_ns) == 0)) {
+            show(app);
+            live_view_drawn(app->live);
+            next_picture_ns = clock_monotonic_ns() + PICTURE_MS * 1000000;
+            changed = at_once = false;
+        }
+        if (changed)
+            patience_ms = milliseconds_until(next_picture_ns);
+        unsigned count = live_view_descriptors(app->live, descriptors);
+        struct input input = terminal_wait_also(app->terminal, descriptors, count, app->unfinished ? 0 : patience_ms);
+        bool news = live_view_listen(app);
+        changed |= news || input.event == EVENT_NONE;
+        at_once = input.event != EVENT_NONE || app->unfinished;
+        handle_waiting(app, input);
+    }
+}
+
+int tui_run_live(struct live_run *run, const char *path, struct error *err)
+{
+    struct app app;
+    struct live_view live;
+    CLEANUP(terminal_closep) struct terminal *terminal = NULL;
+    CLEANUP(trace_unrefp) struct trace *nothing = NULL;
+    int result = make_nothing(&nothing, err);
+    if (result < 0)
+        return result;
+    result = live_view_open(&live, run, err);
+    if (result < 0)
+        return result;
+    result = app_init(&app, nothing, path);
+    app.live = &live;
+    if (result == 0)
+        result = terminal_open(&terminal, err);
+    app.terminal = terminal;
+    if (result == 0)
+        live_loop(&app);
+    app_finish(&app);
+    live_view_close(&live);
     return result;
 }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 void flame_finish(struct flame *flame)
 {
@@ -34,6 +35,57 @@ static int add_box(struct flame *flame, const struct flame_box *box)
     return 0;
 }
 
+/* --- order ----------------------------------------------------------------------------------------------------------- */
+
+struct sibling {
+    const char *name;
+    uint32_t node;
+};
+
+static int compare_siblings(const void *left, const void *right)
+{
+    const struct sibling *a = left, *b = right;
+    int order = strcmp(a->name, b->name);
+    return order ? order : (a->node > b->node) - (a->node < b->node);
+}
+
+int flame_order_by_name(const struct trace *trace, struct calling_context *context)
+{
+    struct sibling *siblings = NULL;
+    size_t capacity = 0;
+    for (uint32_t node = 0; node < context->count; node++) {
+        size_t count = 0;
+        for (uint32_t child = context->nodes[node].first_child; child != ID_NONE; child = context->nodes[child].next_sibling) {
+            struct sibling *more = array_reserve(siblings, &capacity, count + 1, sizeof *more);
+            if (!more) {
+                free(siblings);
+                return -ENOMEM;
+            }
+            siblings = more;
+            siblings[count++] = (struct sibling){trace_text(trace, context->nodes[child].function), child};
+        }
+        if (count > 1)
+            qsort(siblings, count, sizeof *siblings, compare_siblings);
+        uint32_t *link = &context->nodes[node].first_child;
+        for (size_t i = 0; i < count; i++, link = &context->nodes[siblings[i - 1].node].next_sibling)
+            *link = siblings[i].node;
+        *link = ID_NONE;
+    }
+    free(siblings);
+    return 0;
+}
+
+uint32_t flame_widest_child(const struct calling_context *context, uint32_t node)
+{
+    uint32_t widest = context->nodes[node].first_child;
+    for (uint32_t child = widest; child != ID_NONE; child = context->nodes[child].next_sibling)
+        if (context->nodes[child].total_weight > context->nodes[widest].total_weight)
+            widest = child;
+    return widest;
+}
+
+/* --- columns --------------------------------------------------------------------------------------------------------- */
+
 /* The next row: children of the row before, each at its exact place within its parent. */
 struct place {
     uint32_t node;
@@ -50,7 +102,7 @@ static int lay_out_children(struct flame *flame, const struct calling_context *c
         unsigned first = (unsigned)lround(at), last = (unsigned)lround(end);
         struct flame_box box = {last > first ? child : ID_NONE, row, last > first ? first : (unsigned)at, last > first ? last - first : 1};
         if (nodes[child].total_weight <= 0)
-            break;
+            continue;
         if (add_box(flame, &box) < 0)
             return -ENOMEM;
         if (last > first) {

@@ -17,6 +17,10 @@ struct flame {
     uint32_t rows;           /* of the whole graph below the root */
 };
 
+/* Puts siblings into the order of their names, for a tree that is made again and again while it grows: what one looks at stays in its place. */
+int flame_order_by_name(const struct trace *trace, struct calling_context *context); /* 0 or -ENOMEM */
+/* The heaviest child; ID_NONE: it has none. */
+uint32_t flame_widest_child(const struct calling_context *context, uint32_t node);
 /* Lays the tree out below `root`, which fills all columns, in at most `rows` rows. 0 or -ENOMEM. */
 int flame_lay_out(struct flame *flame, const struct calling_context *context, uint32_t root, unsigned columns, unsigned rows);
 void flame_finish(struct flame *flame);

@@ -29,6 +29,12 @@ static const struct rgb hues[PALETTE_HUES] = {
 };
 static const int shade_percent[PALETTE_SHADES] = {84, 100, 114};
 
+/* As most terminals have them. */
+static const struct rgb of_terminals[16] = {
+    {0, 0, 0},       {205, 49, 49},   {13, 188, 121},  {205, 180, 30},  {60, 110, 210},  {188, 63, 188},  {17, 168, 205},  {229, 229, 229},
+    {102, 102, 102}, {241, 76, 76},   {35, 209, 139},  {245, 245, 67},  {90, 150, 250},  {214, 112, 214}, {41, 184, 219},  {255, 255, 255},
+};
+
 static uint8_t scaled(uint8_t part, int percent)
 {
     int value = part * percent / 100;
@@ -39,6 +45,8 @@ struct rgb palette_rgb(enum theme theme, enum colour colour)
 {
     if (colour < COLOUR_HUES)
         return plain[theme][colour];
+    if (colour >= COLOUR_TERMINAL)
+        return of_terminals[(unsigned)(colour - COLOUR_TERMINAL) % 16];
     unsigned number = (unsigned)colour - COLOUR_HUES;
     struct rgb base = hues[number / PALETTE_SHADES % PALETTE_HUES];
     int percent = shade_percent[number % PALETTE_SHADES];
@@ -56,7 +64,23 @@ unsigned palette_ansi(enum theme theme, enum colour colour)
     static const uint8_t by_hue[PALETTE_HUES] = {4, 3, 2, 5, 6, 11, 1, 7};
     if (colour < COLOUR_HUES)
         return theme == THEME_DARK ? dark[colour] : light[colour];
+    if (colour >= COLOUR_TERMINAL)
+        return (unsigned)(colour - COLOUR_TERMINAL) % 16;
     return by_hue[((unsigned)colour - COLOUR_HUES) / PALETTE_SHADES % PALETTE_HUES];
+}
+
+enum colour palette_nearest_terminal(struct rgb rgb)
+{
+    int best = 0, best_distance = INT32_MAX;
+    for (int i = 0; i < 16; i++) {
+        int red = of_terminals[i].red - rgb.red, green = of_terminals[i].green - rgb.green, blue = of_terminals[i].blue - rgb.blue;
+        int distance = 3 * red * red + 4 * green * green + 2 * blue * blue;
+        if (distance < best_distance) {
+            best = i;
+            best_distance = distance;
+        }
+    }
+    return (enum colour)(COLOUR_TERMINAL + best);
 }
 
 enum colour palette_text_on(enum theme theme, enum colour fill)

@@ -26,7 +26,8 @@ enum colour {
     COLOUR_WAIT,    /* background of waits */
     COLOUR_WAIT_TEXT,
     COLOUR_HUES,    /* PALETTE_HUES * PALETTE_SHADES of them */
-    COLOUR_COUNT = COLOUR_HUES + PALETTE_HUES * PALETTE_SHADES
+    COLOUR_TERMINAL = COLOUR_HUES + PALETTE_HUES * PALETTE_SHADES, /* a terminal's own 16, as programs write in them */
+    COLOUR_COUNT = COLOUR_TERMINAL + 16
 };
 
 enum theme { THEME_DARK, THEME_LIGHT };
@@ -36,6 +37,7 @@ struct rgb {
 };
 struct rgb palette_rgb(enum theme theme, enum colour colour);
 unsigned palette_ansi(enum theme theme, enum colour colour); /* the nearest by meaning of 16 colours; for COLOUR_DEFAULT meaningless */
+enum colour palette_nearest_terminal(struct rgb rgb);
 enum colour palette_text_on(enum theme theme, enum colour fill);
 
 /* Fill of a span: hue by kind, shade by name, so that neighbours of one kind differ. */

@@ -91,7 +91,7 @@ def key_names():
     """Every key of the table, in tmux's words."""
     table = (pathlib.Path(__file__).resolve().parents[2] / "src/tui/keys.def").read_text()
     words = {"PageUp": "PPage", "PageDown": "NPage", "Backspace": "BSpace", "Esc": "Escape", "Shift-Tab": "BTab", "Ctrl-B": "C-b", "Ctrl-F": "C-f",
-             "Ctrl-L": "C-l"}
+             "Ctrl-L": "C-l", "Ctrl-]": "C-]"}
     names = [name for keys in re.findall(r'^KEY\(\w+, "([^"]*)"', table, re.M) for name in keys.split()]
     return [words.get(name, name) for name in dict.fromkeys(names) if name != "q"]
 
@@ -168,7 +168,7 @@ def test_the_page_lists_the_keys(hprofiler):
     """docs/ui.md has the table of `view --help`, which is the UI's own."""
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs/ui.md").read_text().split("\n## Keys\n")[1].split("\n## ")[0]
     text = subprocess.run([hprofiler, "view", "--help"], capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "200"}).stdout
-    rows = re.findall(r"^  (\S.*?)\s+(Timeline|Flame Graph|Call Tree|lists|everywhere) +(\S.*(?:\n {20,}\S.*)*)$", text.split("Keys of the terminal UI")[1], re.M)
+    rows = re.findall(r"^  (\S.*?)\s+(Timeline|Flame Graph|Call Tree|lists|live run|everywhere) +(\S.*(?:\n {20,}\S.*)*)$", text.split("Keys of the terminal UI")[1], re.M)
     assert len(rows) > 40
     for keys, place, does in rows:
         names = " ".join(f"`{key}`" for key in keys.split())

@@ -3,15 +3,18 @@
 """Does it come true? For each program an activity is really made longer or shorter by a known factor; what `what-if` predicts from recordings of
 the unchanged program is compared with recordings of the changed one (medians).
 
-    tests/predictions/run.py BUILD [--runs 5] [--only NAME...] [--codes FOLDER] [--markdown FILE]
+    tests/predictions/run.py BUILD [--runs 5] [--only NAME...] [--codes FOLDER] [--markdown FILE] [--write] [--under COMMAND]
 
 BUILD is a build folder. --codes: a folder with checkouts of the public codes CoMD, LULESH and NPB3.0-omp-C, which are copied, changed in one place and
-built. Run it on an idle machine. A program that can't be built here is skipped with the reason.
+built. Run it on an idle machine: other programs make a program longer by a tenth, differently from run to run. The unchanged and the changed programs
+are recorded in turns, so that whatever changes slowly is the same for all; the spread that is left (half of what lies between the quartiles) is told. A program that
+can't be built here is skipped with the reason. --write puts the table into docs/predictions.md; rows of programs that were not run stay as they are there.
 """
 import argparse
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -19,6 +22,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+DOC = HERE.parent.parent / "docs/predictions.md"
+BEGIN, END = "<!-- table -->", "<!-- end -->"
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
        "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 
@@ -59,11 +64,11 @@ def compiled(compiler, *flags, libraries=("-lm",)):
 
 
 def ranks(count, mpirun=("mpirun.openmpi", "mpirun")):
-    return lambda program: [tool(*mpirun), "-np", str(count), program]
+    return lambda program: [tool(*mpirun), "-np", str(count), *program]
 
 
 def alone(program):
-    return [program]
+    return program
 
 
 MPICC = ("mpicc.openmpi", "mpicc")
@@ -133,9 +138,9 @@ def make_bt(folder):
 
 CODES = [
     PublicCode("CoMD", "cpu,mpi", "CoMD", make_comd, "bin/CoMD-mpi",
-               lambda program: [tool("mpirun.openmpi", "mpirun"), "-np", "2", program, "-x", "20", "-y", "20", "-z", "20", "-N", "40", "-i", "2"],
+               lambda program: [tool("mpirun.openmpi", "mpirun"), "-np", "2", *program, "-x", "20", "-y", "20", "-z", "20", "-N", "40", "-i", "2"],
                ("src-mpi/timestep.c", "      computeForce(s);", "      computeForce(s); computeForce(s);"), "kind=compute,path=*ljForce*"),
-    PublicCode("LULESH", "cpu,openmp", "LULESH", make_lulesh, "lulesh2.0", lambda program: [program, "-s", "30", "-i", "100"],
+    PublicCode("LULESH", "cpu,openmp", "LULESH", make_lulesh, "lulesh2.0", lambda program: [*program, "-s", "30", "-i", "100"],
                ("lulesh.cc", "    CalcKinematicsForElems(domain, deltatime, numElem) ;", "    CalcKinematicsForElems(domain, deltatime, numElem) ;"
                 "    CalcKinematicsForElems(domain, deltatime, numElem) ;"), "path=*CalcKinematicsForElems*", threads=2),
     PublicCode("NPB-BT", "cpu,openmp", "NPB3.0-omp-C", make_bt, "bin/bt.W", alone,
@@ -143,12 +148,52 @@ CODES = [
 ]
 
 
-class Bench:
-    def __init__(self, build, runs, work):
-        self.hprofiler, self.runs, self.work = build / "bin/hprofiler", runs, work
+class Row:
+    def __init__(self, program, change, scale, unchanged, predicted, became):
+        self.program, self.change, self.scale = program, change, scale
+        measured = [result["measured_ns"] for result in unchanged]
+        self.measured, self.predicted, self.became = (statistics.median(times) / 1e6 for times in (measured, predicted, became))
+        self.residual = max(abs(result["replayed_ns"] / result["measured_ns"] - 1) for result in unchanged)
+        self.spreads = spread(measured), spread(became)
+        self.error = self.predicted / self.became - 1
 
-    def record(self, case, argv, number, extra=None):
-        trace = self.work / f"{case.name}-{number}.hpt"
+    def text(self):
+        return (f"{self.program:18} {self.change:22} {self.measured:9.1f} ms  predicted {self.predicted:9.1f}  measured {self.became:9.1f}  "
+                f"error {100 * self.error:+6.2f} %  spread {100 * self.spreads[0]:.1f}, {100 * self.spreads[1]:.1f} %  replay {100 * self.residual:.3f} %")
+
+    def markdown(self):
+        return (f"| {self.program} | {self.change} | `{self.scale}` | {self.measured:.1f} | {self.predicted:.1f} | {self.became:.1f} | {100 * self.error:+.2f} | "
+                f"{100 * self.spreads[0]:.1f}, {100 * self.spreads[1]:.1f} | {100 * self.residual:.3f} |")
+
+
+def spread(times):
+    if len(times) < 2:
+        return 0
+    first, _, third = statistics.quantiles(times, n=4, method="inclusive")
+    return (third - first) / 2 / statistics.median(times)
+
+
+HEADER = ["| program | change | `--scale` | unchanged ms | predicted ms | measured ms | error % | spread of unchanged, changed % | replay residual % |",
+          "|---|---|---|---|---|---|---|---|---|"]
+
+
+def write_document(rows):
+    text = DOC.read_text()
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    run = {row.program for row in rows}
+    kept = [line for line in text[begin:end].splitlines() if line.startswith("| ") and not line.startswith("| program ")
+            and line.split("|")[1].strip() not in run]
+    names = [case.name for case in CASES + CODES]
+    lines = sorted(kept + [row.markdown() for row in rows], key=lambda line: names.index(line.split("|")[1].strip()))
+    DOC.write_text(text[:begin] + "\n" + "\n".join(HEADER + lines) + "\n" + text[end:])
+
+
+class Bench:
+    def __init__(self, build, runs, work, under):
+        self.hprofiler, self.runs, self.work, self.under = build / "bin/hprofiler", runs, work, under
+
+    def record(self, case, argv, extra=None):
+        trace = self.work / f"{case.name}.hpt"
         trace.unlink(missing_ok=True)
         call([self.hprofiler, "run", "-b", case.backends, "--no-summary", "-o", trace, "--", *argv], cwd=self.work,
              env={**os.environ, **MPI, **case.environment, **(extra or {})})
@@ -160,24 +205,22 @@ class Bench:
     def measure(self, trace):
         return self.what_if(trace, "name=nothing-is-called-this:1")
 
-    def series(self, case, argv, extra=None):
-        return [self.record(case, argv, number, extra) for number in range(self.runs)]
-
     def case(self, case, codes):
         if isinstance(case, PublicCode):
             program, changed = case.builds(codes, self.work)
         else:
             program = changed = case.build(case, self.work)
-        base = self.series(case, case.command(program))
-        plain = [self.measure(trace) for trace in base]
-        measured = statistics.median(result["measured_ns"] for result in plain)
-        residual = max(abs(result["replayed_ns"] / result["measured_ns"] - 1) for result in plain)
-        predictions = [statistics.median(self.what_if(trace, f"{scale}:{factor}")["predicted_ns"] for trace in base)
-                       for _, factor, scale in case.changes]
-        for (activity, factor, scale), predicted in zip(case.changes, predictions):
-            after = self.series(case, case.command(changed), {f"SCALE_{activity}": str(factor)})
-            became = statistics.median(self.measure(trace)["measured_ns"] for trace in after)
-            yield case.name, f"{activity} x {factor:g}", scale, measured, residual, predicted, became
+        unchanged, predicted, became = [], [[] for _ in case.changes], [[] for _ in case.changes]
+        for _ in range(self.runs):
+            trace = self.record(case, case.command([*self.under, program]))
+            unchanged.append(self.measure(trace))
+            for number, (_, factor, scale) in enumerate(case.changes):
+                predicted[number].append(self.what_if(trace, f"{scale}:{factor}")["predicted_ns"])
+            for number, (activity, factor, _) in enumerate(case.changes):
+                trace = self.record(case, case.command([*self.under, changed]), {f"SCALE_{activity}": str(factor)})
+                became[number].append(self.measure(trace)["measured_ns"])
+        for number, (activity, factor, scale) in enumerate(case.changes):
+            yield Row(case.name, f"{activity} x {factor:g}", scale, unchanged, predicted[number], became[number])
 
 
 def main():
@@ -187,27 +230,26 @@ def main():
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--codes", type=pathlib.Path)
     parser.add_argument("--markdown", type=pathlib.Path)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--under", default="", metavar="COMMAND", help="each program, and each rank of it, is started by this command: numactl, chrt ...")
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
-        bench = Bench(options.build.absolute(), options.runs, pathlib.Path(folder))
+        bench = Bench(options.build.absolute(), options.runs, pathlib.Path(folder), shlex.split(options.under))
         for case in CASES + CODES:
             if options.only and case.name not in options.only:
                 continue
             try:
                 for row in bench.case(case, options.codes and options.codes.absolute()):
                     rows.append(row)
-                    name, change, scale, measured, residual, predicted, became = row
-                    print(f"{name:18} {change:22} {measured / 1e6:9.1f} ms  predicted {predicted / 1e6:9.1f}  measured {became / 1e6:9.1f}  "
-                          f"error {100 * (predicted / became - 1):+6.2f} %  replay {100 * residual:.3f} %", flush=True)
+                    print(row.text(), flush=True)
             except Skip as reason:
                 print(f"{case.name:18} skipped: {reason}", flush=True)
     if options.markdown:
-        lines = ["| program | change | `--scale` | unchanged ms | predicted ms | measured ms | error % | largest replay residual % |", "|---|---|---|---|---|---|---|---|"]
-        lines += [f"| {name} | {change} | `{scale}` | {measured / 1e6:.1f} | {predicted / 1e6:.1f} | {became / 1e6:.1f} | {100 * (predicted / became - 1):+.2f} | "
-                  f"{100 * residual:.3f} |" for name, change, scale, measured, residual, predicted, became in rows]
-        options.markdown.write_text("\n".join(lines) + "\n")
-    outside = [row for row in rows if abs(row[5] / row[6] - 1) > 0.05]
+        options.markdown.write_text("\n".join(HEADER + [row.markdown() for row in rows]) + "\n")
+    if options.write:
+        write_document(rows)
+    outside = [row for row in rows if abs(row.error) > 0.05]
     print(f"{len(rows)} predictions, {len(outside)} outside 5 %")
     return bool(outside)
 

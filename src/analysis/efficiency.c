@@ -25,12 +25,13 @@ static double mpi_of(const struct efficiency *out, const struct efficiency_proce
     return sum;
 }
 
-static void fill_threads(struct efficiency *out)
+static void fill_threads(struct efficiency *out, bool preempted_known)
 {
-    double *value = out->inputs.value, threads = (double)out->thread_count, useful = 0, most = 0, idle = 0, mpi = 0, device = 0;
+    double *value = out->inputs.value, threads = (double)out->thread_count, useful = 0, most = 0, idle = 0, mpi = 0, device = 0, preempted = 0;
     for (size_t i = 0; i < out->thread_count; i++) {
         const struct efficiency_thread *thread = &out->threads[i];
         useful += (double)thread->useful_ns;
+        preempted += (double)thread->preempted_ns;
         keep_most(&most, (double)thread->useful_ns);
         idle += (double)(thread->openmp_ns + thread->idle_ns - thread->idle_in_mpi_ns);
         mpi += (double)(thread->mpi_ns + thread->idle_in_mpi_ns);
@@ -45,6 +46,8 @@ static void fill_threads(struct efficiency *out)
     value[EFFICIENCY_INPUT_I] = idle / threads;
     value[EFFICIENCY_INPUT_M] = mpi / threads;
     value[EFFICIENCY_INPUT_G] = device / threads;
+    if (preempted_known)
+        value[EFFICIENCY_INPUT_V] = preempted / threads;
 }
 
 static void fill_processes(struct efficiency *out)
@@ -112,6 +115,8 @@ static int read_run(struct efficiency_reading *reading)
     if (result == 0)
         result = efficiency_find_threads(reading);
     if (result == 0)
+        result = efficiency_find_preempted(reading);
+    if (result == 0)
         result = efficiency_sum_threads(reading);
     if (result == 0)
         result = efficiency_sum_regions(reading);
@@ -140,9 +145,10 @@ int efficiency_create(const struct trace *trace, const struct efficiency_options
     span_table_destroy(reading.table);
     free(reading.links);
     free(reading.bounds);
+    free(reading.sched);
     if (result < 0)
         return error_set(err, result, "%s", own.code ? own.text : "efficiency: out of memory");
-    fill_threads(out);
+    fill_threads(out, reading.preempted_known);
     fill_processes(out);
     fill_nodes(trace, out);
     efficiency_compute(&out->inputs, out->values);

@@ -62,6 +62,7 @@ struct efficiency_thread {
     track_id track;
     bool main; /* of its process */
     int64_t useful_ns, mpi_ns, openmp_ns, device_ns;
+    int64_t preempted_ns;   /* would be useful, but another thread had the processor; 0 where no scheduler's records tell */
     int64_t idle_ns;        /* without work: only threads that are not main */
     int64_t idle_in_mpi_ns; /* the part of it while the main thread was in MPI */
 };

@@ -9,27 +9,41 @@
 /* By state; LANE_OUTSIDE of a main thread is its own code, of others having nothing to do. */
 struct sums {
     int64_t by_state_ns[LANE_STATE_COUNT];
+    int64_t preempted_ns[LANE_STATE_COUNT]; /* of it; only where it would be useful */
 };
 
-static struct sums sums_of(const struct lane_times *times, uint32_t track, int64_t begin_ns, int64_t end_ns)
+static void add_stretch(const struct efficiency_reading *reading, struct sums *sums, uint32_t track, uint8_t state, int64_t from_ns, int64_t to_ns)
 {
-    struct sums sums = {{0}};
+    sums->by_state_ns[state] += to_ns - from_ns;
+    if ((state == LANE_USEFUL || state == LANE_OUTSIDE) && to_ns > from_ns)
+        sums->preempted_ns[state] += efficiency_preempted_in(reading, track, from_ns, to_ns);
+}
+
+static struct sums sums_of(const struct efficiency_reading *reading, uint32_t track, int64_t begin_ns, int64_t end_ns)
+{
+    const struct lane_times *times = reading->times;
+    struct sums sums = {{0}, {0}};
     size_t piece;
     if (!lane_times_find(times, track, begin_ns, &piece)) {
         piece = times->first[track];
         int64_t first_ns = piece < times->first[track + 1] ? times->pieces[piece].begin_ns : end_ns;
-        sums.by_state_ns[LANE_OUTSIDE] += (first_ns < end_ns ? first_ns : end_ns) - begin_ns;
+        add_stretch(reading, &sums, track, LANE_OUTSIDE, begin_ns, first_ns < end_ns ? first_ns : end_ns);
     }
     for (; piece < times->first[track + 1] && times->pieces[piece].begin_ns < end_ns; piece++) {
         int64_t from_ns = times->pieces[piece].begin_ns > begin_ns ? times->pieces[piece].begin_ns : begin_ns;
-        sums.by_state_ns[times->pieces[piece].state] += lane_piece_end(times, track, piece, end_ns) - from_ns;
+        add_stretch(reading, &sums, track, times->pieces[piece].state, from_ns, lane_piece_end(times, track, piece, end_ns));
     }
     return sums;
 }
 
+static int64_t preempted_of(const struct efficiency_thread *thread, const struct sums *sums)
+{
+    return sums->preempted_ns[LANE_USEFUL] + (thread->main ? sums->preempted_ns[LANE_OUTSIDE] : 0);
+}
+
 static int64_t useful_of(const struct efficiency_thread *thread, const struct sums *sums)
 {
-    return sums->by_state_ns[LANE_USEFUL] + (thread->main ? sums->by_state_ns[LANE_OUTSIDE] : 0);
+    return sums->by_state_ns[LANE_USEFUL] + (thread->main ? sums->by_state_ns[LANE_OUTSIDE] : 0) - preempted_of(thread, sums);
 }
 
 static int64_t idle_of(const struct efficiency_thread *thread, const struct sums *sums)
@@ -47,7 +61,7 @@ static int64_t idle_in_mpi(const struct efficiency_reading *reading, uint32_t ma
         if (from_ns < reading->out->begin_ns)
             from_ns = reading->out->begin_ns;
         if (times->pieces[piece].state == LANE_MPI && until_ns > from_ns)
-            sum_ns += sums_of(times, track, from_ns, until_ns).by_state_ns[LANE_OUTSIDE];
+            sum_ns += sums_of(reading, track, from_ns, until_ns).by_state_ns[LANE_OUTSIDE];
     }
     return sum_ns;
 }
@@ -59,8 +73,9 @@ int efficiency_sum_threads(struct efficiency_reading *reading)
         const struct efficiency_process *process = &out->processes[i];
         for (uint32_t j = 0; j < process->thread_count; j++) {
             struct efficiency_thread *thread = &out->threads[process->first_thread + j];
-            struct sums sums = sums_of(reading->times, thread->track.index, out->begin_ns, out->end_ns);
+            struct sums sums = sums_of(reading, thread->track.index, out->begin_ns, out->end_ns);
             thread->useful_ns = useful_of(thread, &sums);
+            thread->preempted_ns = preempted_of(thread, &sums);
             thread->mpi_ns = sums.by_state_ns[LANE_MPI];
             thread->openmp_ns = sums.by_state_ns[LANE_OPENMP];
             thread->device_ns = sums.by_state_ns[LANE_DEVICE];
@@ -77,7 +92,7 @@ static void sum_region(struct efficiency_reading *reading, struct efficiency_pro
     int64_t most_ns = 0, least_idle_ns = INT64_MAX, useful_ns = 0;
     for (uint32_t i = 0; i < process->thread_count; i++) {
         const struct efficiency_thread *thread = &reading->out->threads[process->first_thread + i];
-        struct sums sums = sums_of(reading->times, thread->track.index, begin_ns, end_ns);
+        struct sums sums = sums_of(reading, thread->track.index, begin_ns, end_ns);
         int64_t own_ns = useful_of(thread, &sums), idle_ns = idle_of(thread, &sums);
         useful_ns += own_ns;
         most_ns = own_ns > most_ns ? own_ns : most_ns;

@@ -85,6 +85,10 @@ static void json_threads(struct json *json, const struct efficiency_run *run)
                 json_null(json, "rank");
             json_bool(json, "main", thread->main);
             json_i64(json, "useful_ns", thread->useful_ns);
+            if (isfinite(run->efficiency->inputs.value[EFFICIENCY_INPUT_V]))
+                json_i64(json, "preempted_ns", thread->preempted_ns);
+            else
+                json_null(json, "preempted_ns");
             json_i64(json, "mpi_ns", thread->mpi_ns);
             json_i64(json, "openmp_ns", thread->openmp_ns);
             json_i64(json, "device_ns", thread->device_ns);

@@ -165,6 +165,21 @@ static int text_delays(struct text *out, const struct text_look *look, const str
     return 0;
 }
 
+/* What the factors would else call use. */
+static void text_preempted(struct text *out, const struct text_look *look, const struct efficiency *efficiency)
+{
+    double average_ns = efficiency->inputs.value[EFFICIENCY_INPUT_V], threads = (double)efficiency->thread_count;
+    double whole_ns = (double)(efficiency->end_ns - efficiency->begin_ns) * threads;
+    char duration[32], line[200];
+    if (isfinite(average_ns))
+        snprintf(line, sizeof line, "%s of the threads' time, %.1f %%, they had work but no processor: not useful, counted apart (V)",
+                 format_duration(duration, sizeof duration, (int64_t)(average_ns * threads)), whole_ns > 0 ? 100 * average_ns * threads / whole_ns : 0);
+    else
+        snprintf(line, sizeof line, "no records of the scheduler: a thread that had work but no processor counts as useful");
+    text_add_string(out, "  ");
+    text_add_wrapped(out, look, INDENT, INDENT, line);
+}
+
 static void text_head(struct text *out, const struct text_look *look, const struct efficiency_run *run)
 {
     const struct efficiency *efficiency = run->efficiency;
@@ -176,6 +191,7 @@ static void text_head(struct text *out, const struct text_look *look, const stru
     if (efficiency->other_threads)
         text_addf(out, "; %" PRIu64 " other thread%s not counted", efficiency->other_threads, efficiency->other_threads == 1 ? "" : "s");
     text_add_char(out, '\n');
+    text_preempted(out, look, efficiency);
 }
 
 static int text_run(struct text *out, const struct text_look *look, const struct efficiency_run *run, uint64_t top)

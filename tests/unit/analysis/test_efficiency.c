@@ -107,7 +107,7 @@ static void fork_part(struct world *world, span_id region, int lane, int64_t beg
 }
 
 /* Both ranks leave MPI_Init at 100 and come to MPI_Finalize at 1100: one region each from 300, with a barrier at its end, then a barrier of MPI. */
-static struct trace *two_ranks(void)
+static struct world two_ranks_begun(void)
 {
     struct world world = {.builder = fixture_builder(0)};
     for (int32_t i = 0; i < 4; i++) {
@@ -133,6 +133,12 @@ static struct trace *two_ranks(void)
         add(&world, main, 1000, 1100, "mpi", "MPI_Barrier", SPAN_KIND_COLLECTIVE);
         add(&world, main, 1100, 1200, "mpi", "MPI_Finalize", SPAN_KIND_INIT);
     }
+    return world;
+}
+
+static struct trace *two_ranks(void)
+{
+    struct world world = two_ranks_begun();
     return fixture_finish(world.builder);
 }
 
@@ -170,6 +176,49 @@ static void test_times_of_a_small_run(void **state)
     assert_near(value[EFFICIENCY_INPUT_U] + value[EFFICIENCY_INPUT_M] + value[EFFICIENCY_INPUT_I] + value[EFFICIENCY_INPUT_G], 1000);
     assert_near(value[EFFICIENCY_INPUT_I], value[EFFICIENCY_INPUT_I_SER] + value[EFFICIENCY_INPUT_I_LB] + value[EFFICIENCY_INPUT_I_SCH]);
     assert_near(run->values[EFFICIENCY_HYBRID_PE].value, 2160.0 / 4 / 1000);
+    assert_true(isnan(value[EFFICIENCY_INPUT_V])); /* nobody says who had a processor */
+    efficiency_destroy(run);
+    trace_unref(trace);
+}
+
+/* The scheduler's lane of one of rank 0's threads. */
+static void off_processor(struct world *world, int32_t tid, size_t count, const int64_t (*times_ns)[2], const char *const *names)
+{
+    struct trace_track track = {.kind = TRACK_KIND_SCHED, .name = trace_builder_string(world->builder, ""), .process = {1}, .tid = tid, .device = -1,
+                                .stream = -1, .start_ns = INT64_MIN, .end_ns = INT64_MIN};
+    track_id lane;
+    assert_int_equal(trace_builder_add_track(world->builder, &track, &lane), 0);
+    for (size_t i = 0; i < count; i++)
+        fixture_span(world->builder, lane, times_ns[i][0], times_ns[i][1], names[i], SPAN_KIND_BLOCKED);
+}
+
+/* Of main: 100 before the region and 50 in it; who sleeps or is at a barrier loses no use by it. Of its worker: 50. */
+static void test_a_thread_without_a_processor_is_not_useful(void **state)
+{
+    (void)state;
+    static const int64_t main_ns[][2] = {{150, 250}, {260, 280}, {350, 400}, {650, 690}}, worker_ns[][2] = {{400, 450}};
+    static const char *const main_names[] = {"preempted", "blocked", "preempted", "preempted"}, *const worker_names[] = {"preempted"};
+    struct world world = two_ranks_begun();
+    off_processor(&world, 100, 4, main_ns, main_names);
+    off_processor(&world, 101, 1, worker_ns, worker_names);
+    struct trace *trace = fixture_finish(world.builder);
+    struct efficiency *run;
+    assert_int_equal(efficiency_create(trace, NULL, NULL, &run, NULL), 0);
+    const int64_t useful_ns[4] = {790 - 150, 190 - 50, 790, 390}, preempted_ns[4] = {150, 50, 0, 0};
+    for (int i = 0; i < 4; i++) {
+        const struct efficiency_thread *thread = &run->threads[i];
+        assert_int_equal(thread->useful_ns, useful_ns[i]);
+        assert_int_equal(thread->preempted_ns, preempted_ns[i]);
+        assert_int_equal(thread->useful_ns + thread->preempted_ns + thread->openmp_ns + thread->mpi_ns + thread->idle_ns, 1000);
+    }
+    assert_int_equal(run->processes[0].serial_useful_ns, 500 - 100);
+    assert_int_equal(run->processes[0].regions_useful_ns, 480 - 100);
+    assert_int_equal(run->processes[0].regions_ns, 400);
+    const double *value = run->inputs.value;
+    assert_near(value[EFFICIENCY_INPUT_V], 200.0 / 4);
+    assert_near(value[EFFICIENCY_INPUT_U] + value[EFFICIENCY_INPUT_V] + value[EFFICIENCY_INPUT_M] + value[EFFICIENCY_INPUT_I], 1000);
+    assert_near(run->values[EFFICIENCY_HYBRID_PE].value, 1960.0 / 4 / 1000);
+    assert_near(run->values[EFFICIENCY_ADD_PE].value, run->values[EFFICIENCY_ADD_PROCESS].value + run->values[EFFICIENCY_ADD_THREAD].value - 1);
     efficiency_destroy(run);
     trace_unref(trace);
 }
@@ -248,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_factors_multiply_or_add_up_to_what_they_are_parts_of),
         cmocka_unit_test(test_what_is_not_known_is_said_and_not_guessed),
         cmocka_unit_test(test_times_of_a_small_run),
+        cmocka_unit_test(test_a_thread_without_a_processor_is_not_useful),
         cmocka_unit_test(test_a_window_cuts_all_times),
         cmocka_unit_test(test_nccl_is_use_of_a_device_or_communication),
         cmocka_unit_test(test_a_trace_without_runtimes_is_refused),

@@ -223,7 +223,8 @@ static int case_outlive(char **arguments)
     while (!done[0] || !done[1] || !done[2])
         sched_yield();
     if (arguments[0] && strcmp(arguments[0], "pthread_exit") == 0) {
-        alarm(1);
+        const struct itimerval end = {.it_value = {0, 50000}};
+        setitimer(ITIMER_REAL, &end, NULL);
         pthread_exit(NULL);
     }
     return 0;

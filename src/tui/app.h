@@ -19,6 +19,8 @@
 #include <regex.h>
 
 struct app;
+struct caption;
+struct drawing;
 struct live_view;
 struct memory;
 struct timeline;
@@ -55,6 +57,7 @@ struct tab {
     void (*recall)(struct app *app, void *state, struct memory *memory);
     void (*copy)(struct app *app, void *state, struct text *out);
     void (*csv)(struct app *app, void *state, struct text *out);
+    int (*picture)(struct app *app, void *state, const struct caption *caption, struct drawing *out, struct error *err); /* lists have none of their own */
 };
 extern const struct tab tab_system, tab_profile, tab_timeline, tab_hotspots, tab_call_tree, tab_flame, tab_path;
 
@@ -124,6 +127,7 @@ void app_input_key(struct app *app, uint32_t key);
 void app_begin_input(struct app *app, enum input_purpose purpose);
 void app_copy(struct app *app);
 void app_export(struct app *app, const char *path);
+int app_write_text(const char *path, const struct text *text, struct error *err);
 void app_set_search(struct app *app, const char *text);
 void app_set_filter(struct app *app, const char *text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The help overlay, the line of text that one types, copying and exporting. */
+/* The help overlay, the line of text that one types, copying. */
 #include "app.h"
 
 #include "base/file.h"
@@ -114,16 +114,6 @@ void app_input_key(struct app *app, uint32_t key)
 
 /* --- taking things along --------------------------------------------------------------------------------------------- */
 
-static int write_text(const char *path, const struct text *text, struct error *err)
-{
-    struct file_writer *writer;
-    int result = file_writer_create(path, &writer, err);
-    if (result < 0)
-        return result;
-    file_write(writer, text->data, text->length);
-    return file_writer_finish(writer, err);
-}
-
 void app_copy(struct app *app)
 {
     struct tab_slot *slot = &app->tabs[app->current];
@@ -141,41 +131,10 @@ void app_copy(struct app *app)
         snprintf(path, sizeof path, "%.250s/hprofiler-copied.txt", folder && *folder ? folder : ".");
         if (app->terminal)
             terminal_copy(app->terminal, text.data, text.length);
-        if (write_text(path, &text, &err) < 0)
+        if (app_write_text(path, &text, &err) < 0)
             app_say(app, "copied to the terminal's clipboard; %s", err.text);
         else
             app_say(app, "copied to the terminal's clipboard, and to %s", path);
     }
-    text_finish(&text);
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length > tail && strcmp(text + length - tail, end) == 0;
-}
-
-void app_export(struct app *app, const char *path)
-{
-    struct tab_slot *slot = &app->tabs[app->current];
-    struct text text = TEXT_INIT;
-    struct error err = ERROR_INIT;
-    int y, x;
-    if (ends_with(path, ".csv")) {
-        if (slot->state && slot->tab->csv)
-            slot->tab->csv(app, slot->state, &text);
-    } else if (ends_with(path, ".svg") || ends_with(path, ".txt")) {
-        app_draw(app, &y, &x);
-        ends_with(path, ".svg") ? canvas_add_svg(&app->canvas, &text) : canvas_add_text(&app->canvas, &text);
-    } else {
-        app_say(app, "the name must end in .txt, .svg or .csv");
-        return;
-    }
-    if (!text.length || text.failed)
-        app_say(app, "there is nothing to export here");
-    else if (write_text(path, &text, &err) < 0)
-        app_say(app, "%s", err.text);
-    else
-        app_say(app, "written to %s", path);
     text_finish(&text);
 }

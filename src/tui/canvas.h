@@ -53,8 +53,7 @@ void canvas_text_right(struct canvas *canvas, int y, int right, int width, struc
 /* Cut in the middle, where both ends tell something. */
 int canvas_name(struct canvas *canvas, int y, int x, int width, struct look look, const char *name);
 
-/* The picture as plain text, and as a scalable graphic. */
+/* The picture as plain text. */
 void canvas_add_text(const struct canvas *canvas, struct text *out);
-void canvas_add_svg(const struct canvas *canvas, struct text *out);
 
 #endif

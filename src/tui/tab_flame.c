@@ -3,6 +3,7 @@
 #include "memory.h"
 #include "stacks.h"
 
+#include "chart/draw_flame.h"
 #include "view/flame.h"
 #include "view/units.h"
 
@@ -390,7 +391,15 @@ static void csv(struct app *app, void *state, struct text *out)
     }
 }
 
+static int picture(struct app *app, void *state, const struct caption *caption, struct drawing *out, struct error *err)
+{
+    struct flame_tab *tab = state;
+    struct flame_scene scene = {.trace = app->trace, .context = tab->context, .root = tab->root, .found = app->searching ? tab->found : NULL};
+    (void)err;
+    return draw_flame(out, &scene, caption);
+}
+
 const struct tab tab_flame = {
     .title = "Flame Graph", .short_title = "Flame", .place = KEYS_FLAME, .next = {TAB_HOTSPOTS, TAB_CALL_TREE, -1}, .create = create, .destroy = destroy, .draw = draw,
-    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .remember = remember, .recall = recall,
+    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .picture = picture, .remember = remember, .recall = recall,
 };

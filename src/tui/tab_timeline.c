@@ -2,6 +2,8 @@
 /* The Timeline tab: what keys and the mouse do. */
 #include "tab_timeline.h"
 
+#include "analysis/path_hops.h"
+#include "chart/draw_timeline.h"
 #include "view/units.h"
 
 #include <errno.h>
@@ -432,8 +434,20 @@ static void csv(struct app *app, void *state, struct text *out)
         csv_lane(app, tab, tab->placed[i].lane, out);
 }
 
+static int picture(struct app *app, void *state, const struct caption *caption, struct drawing *out, struct error *err)
+{
+    struct timeline_tab *tab = state;
+    bool selected = tab->span.index != ID_NONE;
+    const struct path_hops *hops = path_tab_hops(app);
+    struct timeline_scene scene = {.timeline = tab->timeline, .first = tab->top, .begin_ns = app->begin_ns, .end_ns = app->end_ns, .depth = tab->depth,
+                                   .selected = selected ? &tab->facts : NULL, .links = tab->links,
+                                   .link_count = tab->link_count < LINKS_MAX ? (unsigned)tab->link_count : LINKS_MAX,
+                                   .hops = hops ? hops->hops : NULL, .hop_count = hops ? hops->count : 0, .marked = tab->marked, .mark_ns = tab->mark_ns};
+    return draw_timeline(out, &scene, caption, err);
+}
+
 const struct tab tab_timeline = {
     .title = "Timeline", .short_title = "Timeline", .place = KEYS_TIMELINE, .next = {TAB_CALL_TREE, TAB_HOTSPOTS, TAB_PATH, -1}, .create = create, .destroy = destroy, .draw = draw,
-    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .remember = timeline_remember,
+    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .picture = picture, .remember = timeline_remember,
     .recall = timeline_recall,
 };

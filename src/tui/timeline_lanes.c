@@ -268,8 +268,9 @@ static void draw_arrow(struct app *app, struct timeline_tab *tab, const struct s
         return;
     const struct span_facts *from = link->outgoing ? &tab->facts : &other, *to = link->outgoing ? &other : &tab->facts;
     int from_y = y_of_lane(tab, from->lane), to_y = y_of_lane(tab, to->lane);
-    int from_x = column_of(app, tab, link->kind == LINK_KIND_LAUNCH || link->kind == LINK_KIND_FORK || link->kind == LINK_KIND_MESSAGE ? from->span.begin_ns : from->end_ns);
-    int to_x = column_of(app, tab, link->kind == LINK_KIND_MESSAGE || link->kind == LINK_KIND_JOIN ? to->end_ns : to->span.begin_ns);
+    int64_t from_ns, to_ns;
+    timeline_link_times(link->kind, from, to, &from_ns, &to_ns);
+    int from_x = column_of(app, tab, from_ns), to_x = column_of(app, tab, to_ns);
     int last = tab->lanes.columns - 1, end = tab->lanes.y + tab->lanes.rows;
     if (from_y < 0 || to_y < 0 || from_y == to_y || (from_x < 0 && to_x < 0) || (from_x > last && to_x > last))
         return;

@@ -112,6 +112,8 @@ struct span_link {
 };
 /* The links of a span, at most `capacity`; returns how many there are, or -errno. */
 int timeline_links(struct timeline *timeline, span_id span, struct span_link *links, unsigned capacity, struct error *err);
+/* Where an arrow leaves the one span and reaches the other: at their begins or ends, as the kind of link has it. */
+void timeline_link_times(enum link_kind kind, const struct span_facts *from, const struct span_facts *to, int64_t *ret_from_ns, int64_t *ret_to_ns);
 
 /* Ruler: a round step that gives at most columns / 12 labels. */
 int64_t timeline_ruler_step(int64_t window_ns, unsigned columns);

@@ -181,6 +181,14 @@ int timeline_links(struct timeline *timeline, span_id span, struct span_link *li
     return count;
 }
 
+void timeline_link_times(enum link_kind kind, const struct span_facts *from, const struct span_facts *to, int64_t *ret_from_ns, int64_t *ret_to_ns)
+{
+    bool from_begin = kind == LINK_KIND_LAUNCH || kind == LINK_KIND_FORK || kind == LINK_KIND_MESSAGE;
+    bool to_end = kind == LINK_KIND_MESSAGE || kind == LINK_KIND_JOIN;
+    *ret_from_ns = from_begin ? from->span.begin_ns : from->end_ns;
+    *ret_to_ns = to_end ? to->end_ns : to->span.begin_ns;
+}
+
 /* --- order ----------------------------------------------------------------------------------------------------------- */
 
 static int64_t busy_of(const struct timeline *timeline, const struct timeline_lane *lane)

@@ -4,7 +4,10 @@ import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
+import xml.etree.ElementTree
+import zlib
 
 import pytest
 
@@ -116,12 +119,75 @@ def test_copying_and_exporting(started, open_screen):
     screen.keys("4", "y")
     screen.wait("copied to the terminal's clipboard")
     assert "smooth" in (folder / "hprofiler-copied.txt").read_text()
-    for ending, content in (("csv", "section,self_ns,total_ns,count,"), ("txt", "4 Hotspots"), ("svg", "<svg")):
+    for ending, content in (("csv", "section,self_ns,total_ns,count,"), ("txt", "4 Hotspots")):
         screen.keys("e", (f"out.{ending}",), "Enter")
         screen.wait(f"written to out.{ending}")
         assert content in (folder / f"out.{ending}").read_text()
     screen.keys("e", ("out.pdf",), "Enter")
     screen.wait("must end in")
+
+
+def texts_of(path):
+    """The texts of an SVG, which must be XML."""
+    tree = xml.etree.ElementTree.parse(path)
+    return [element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")]
+
+
+# by tab: what one must find in its picture, and how many texts at least
+PICTURES = {"1": ("lost", 20), "2": ("smooth", 20), "3": ("MPI_Init", 40), "4": ("cudaStreamSynchronize", 60), "5": ("std::vector<int>::push_back(int&&)", 20), "6": ("smooth", 8),
+            "7": ("Composition", 20)}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pictures_of_every_tab(started, theme):
+    screen = started("app.hpt", HPROFILER_THEME=theme)
+    folder = pathlib.Path(screen.socket).parent
+    for tab, (text, count) in PICTURES.items():
+        screen.keys(tab, "e", (f"{tab}.svg",), "Enter")
+        screen.wait(f"written to {tab}.svg")
+        texts = texts_of(folder / f"{tab}.svg")
+        assert any(text in found for found in texts) and len(texts) >= count, (tab, texts)
+        assert "of app.hpt" in texts[0] and "10 events lost" in texts[1]
+        ground = (folder / f"{tab}.svg").read_text().split('<rect width="100%" height="100%" fill="')[1][:7]
+        assert ground == ("#ffffff" if theme == "light" else "#14171c")
+
+
+def pixels_of(path):
+    """(width, height, rows of bytes RGB) of a PNG as cairo writes it: 8 bits, no interlace."""
+    data, at, packed = path.read_bytes(), 8, b""
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at:at + 8])
+        content = data[at + 8:at + 8 + length]
+        assert zlib.crc32(kind + content) == struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0]
+        if kind == b"IHDR":
+            width, height, depth, colours, _, _, interlace = struct.unpack(">IIBBBBB", content)
+            assert (depth, interlace) == (8, 0) and colours in (2, 6)
+        packed += content if kind == b"IDAT" else b""
+        at += 12 + length
+    return width, height, zlib.decompress(packed)
+
+
+def test_a_picture_as_png(started, hprofiler):
+    screen = started("app.hpt")
+    folder = pathlib.Path(screen.socket).parent
+    screen.keys("3", "e", ("out.png",), "Enter")
+    shown = screen.until(lambda shown: "written to out.png" in shown or "without cairo" in shown, "answer")
+    if "without cairo" in shown:
+        pytest.skip("built without cairo")
+    width, height, rows = pixels_of(folder / "out.png")
+    assert width == 2400 and 600 < height < 2000
+    assert len(set(zip(*[iter(rows)] * 97))) > 100, "blank"
+
+
+def test_a_picture_that_cannot_be_written(started):
+    screen = started("one.hpt", 160, 24)
+    screen.keys("e", ("/nowhere/at/all.svg",), "Enter")
+    screen.wait("No such file or directory")
+    if os.path.exists("/dev/full"):
+        os.symlink("/dev/full", pathlib.Path(screen.socket).parent / "full.svg")
+        screen.keys("e", ("full.svg",), "Enter")
+        screen.wait("No space left on device")
 
 
 def click(screen, x, y, button=0):

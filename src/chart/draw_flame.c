@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* Flame graphs: boxes in their modules' hues, with names where they fit, and what a browser says of each. */
+#include "draw_flame.h"
+
+#include "view/flame.h"
+#include "view/units.h"
+
+#include <errno.h>
+
+#define ROW 17.0
+#define TEXT_SIZE 10.5
+#define FINENESS 2 /* columns of the layout for each point */
+#define ROWS_MAX 200
+
+static void add_tip(struct drawing *drawing, const struct flame_scene *scene, const struct context_node *node)
+{
+    struct text tip = TEXT_INIT;
+    char total[32], percent[16];
+    context_node_name(scene->trace, node, &tip);
+    text_addf(&tip, ": %s, %s %%", context_weight_text(total, sizeof total, scene->context->measure, node->total_weight, NULL),
+              format_percent(percent, sizeof percent, (double)node->total_weight, (double)scene->context->nodes[0].total_weight));
+    if (!tip.failed)
+        drawing_tip(drawing, tip.data);
+    text_finish(&tip);
+}
+
+/* A frame's name; of all together what is counted, too. */
+static void add_name(const struct flame_scene *scene, uint32_t node, struct text *out)
+{
+    const struct calling_context *context = scene->context;
+    char total[32];
+    context_node_name(scene->trace, &context->nodes[node], out);
+    if (!node)
+        text_addf(out, ": %s, %s", context_measure_text(context->measure), context_weight_text(total, sizeof total, context->measure, context->nodes[0].total_weight, NULL));
+}
+
+static void draw_box(struct drawing *drawing, const struct flame_scene *scene, const struct flame_box *box, double top)
+{
+    double x = PICTURE_MARGIN + (double)box->column / FINENESS, y = top + box->row * ROW, width = (double)box->width / FINENESS;
+    if (box->node == ID_NONE) { /* several, each too narrow to be seen */
+        drawing_rect(drawing, x, y, width, ROW - 1, COLOUR_BAND);
+        return;
+    }
+    const struct context_node *node = &scene->context->nodes[box->node];
+    bool faint = scene->found && box->node && !scene->found[box->node], found = scene->found && scene->found[box->node];
+    enum colour fill = faint ? COLOUR_WAIT : !box->node ? COLOUR_BAND : context_node_colour(node);
+    struct lettering lettering = {.size = TEXT_SIZE, .bold = found,
+                                  .colour = fill == COLOUR_WAIT ? COLOUR_WAIT_TEXT : !box->node ? COLOUR_DEFAULT : palette_text_on(drawing->theme, fill)};
+    struct text name = TEXT_INIT;
+    drawing_rect(drawing, x, y, width > 1.5 ? width - 0.5 : width, ROW - 1, fill);
+    if (width >= 1)
+        add_tip(drawing, scene, node);
+    add_name(scene, box->node, &name);
+    if (name.data && !name.failed && width > 18)
+        drawing_name(drawing, x + 4, y + 12, width - 8, lettering, name.data);
+    text_finish(&name);
+}
+
+int draw_flame(struct drawing *drawing, const struct flame_scene *scene, const struct caption *caption)
+{
+    struct flame flame = {0};
+    double top = draw_caption(drawing, caption, PICTURE_WIDTH);
+    drawing->width = PICTURE_WIDTH;
+    if (!scene->context || scene->context->count <= 1) {
+        drawing_text(drawing, PICTURE_MARGIN, top + 14, 0, (struct lettering){.size = 11.5, .colour = COLOUR_DIM}, "nothing to count in this window");
+        drawing->height = top + 20 + PICTURE_MARGIN;
+        return 0;
+    }
+    int result = flame_lay_out(&flame, scene->context, scene->root, (unsigned)((PICTURE_WIDTH - 2 * PICTURE_MARGIN) * FINENESS), ROWS_MAX);
+    uint32_t rows = flame.count ? flame.boxes[flame.count - 1].row + 1 : 0;
+    for (size_t i = 0; result == 0 && i < flame.count; i++)
+        draw_box(drawing, scene, &flame.boxes[i], top);
+    drawing->height = top + rows * ROW + PICTURE_MARGIN;
+    flame_finish(&flame);
+    return result;
+}

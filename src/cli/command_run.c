@@ -4,6 +4,7 @@
 #include "open_ui.h"
 #include "recording.h"
 #include "run_output.h"
+#include "watch.h"
 
 #include "base/cleanup.h"
 #include "formats/format.h"
@@ -21,7 +22,7 @@ struct run_values {
     const char *backends, *openmp_runtime;
     int ui;
     const char *gpu_pc_mode, *cuda_graphs;
-    bool call_tree, gpu_pc_sampling, disasm;
+    bool call_tree, gpu_pc_sampling, disasm, live;
 };
 
 static const struct option_spec options[] = {
@@ -34,6 +35,10 @@ static const struct option_spec options[] = {
      .help = "what to trace: names separated by commas, or auto: all that can apply [auto]"},
     OPTION_OUTPUT,
     OPTION_UI(struct run_values, "open the terminal UI afterwards"),
+    {.long_name = "live",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct run_values, live),
+     .help = "open the terminal UI with the program and watch it work; the program gets a terminal of its own [off]"},
     OPTION_SUMMARY,
     OPTION_TOP,
     OPTION_FORMAT,
@@ -168,6 +173,8 @@ static int check(const void *values, const struct invocation *invocation, struct
 {
     const struct run_values *run_values = values;
     (void)invocation;
+    if (run_values->live && run_values->ui == 0)
+        return error_set(err, -EINVAL, "--live opens the terminal UI: it can't go with --no-ui");
     int result = check_backends(run_values->backends, err);
     return result < 0 ? result : recording_check(&run_values->recording, err);
 }
@@ -187,41 +194,75 @@ static void fill_gpu_options(const struct run_values *values, const struct invoc
                                          "microseconds more");
 }
 
-static int run(const void *values, const struct invocation *invocation, struct error *err)
+/* A UI that can't be opened is said, and the run goes on as without it. */
+static int prepare_watch(const struct run_values *values, const struct invocation *invocation, const struct output_file *file,
+                         struct watch **ret_watch, struct error *err)
 {
-    const struct run_values *run_values = values;
-    const struct recording_values *recording = &run_values->recording;
-    struct record_options record;
+    const char *why = values->live ? ui_unfit() : NULL;
+    if (why)
+        log_info(invocation->log, "--live: no terminal UI here: %s; the program runs without it", why);
+    return values->live && !why ? watch_create(base_name(invocation->target[0]), file->path, invocation->log, ret_watch, err) : 0;
+}
+
+static int fill_options(const struct run_values *values, const struct invocation *invocation, struct record_options *record,
+                        struct error *err)
+{
+    int code = recording_fill_options(&values->recording, invocation->log, record, err);
+    record->backends = values->backends;
+    record->call_tree = values->call_tree;
+    fill_gpu_options(values, invocation, record);
+    record->keep_code = values->disasm;
+    record->openmp_runtime = values->openmp_runtime;
+    return code;
+}
+
+/* From the start of the program to the end of all that is shown of it. */
+static int record_and_finish(const struct record_options *record, struct finish_options *finish, const struct invocation *invocation,
+                             struct error *err)
+{
     struct record_result result = {.wait_status = -1};
-    struct output_file file;
-    struct launcher_rank launcher;
-    bool launched = launcher_rank_find(&launcher);
-    int code = recording_fill_options(recording, invocation->log, &record, err);
-    record.launcher = launched ? &launcher : NULL;
-    if (code == 0)
-        code = run_output_prepare(recording->output, base_name(invocation->target[0]), record.launcher, &file, err);
-    if (code < 0)
-        return code;
-    record.backends = run_values->backends;
-    record.call_tree = run_values->call_tree;
-    fill_gpu_options(run_values, invocation, &record);
-    record.keep_code = run_values->disasm;
-    record.openmp_runtime = run_values->openmp_runtime;
-    code = record_run(&record, invocation->target, &result, err);
+    int code = record_run(record, invocation->target, &result, err);
     if (result.exec_errno) {
         code = cannot_run(invocation->target[0], result.exec_errno, err);
         log_write(invocation->log, LOG_INFO, "%s", err->text);
         return code;
     }
+    if (code == 0) {
+        finish->session_directory = result.session_directory;
+        if (finish->watch)
+            watch_recorded(finish->watch);
+        code = recording_finish(finish, invocation, err);
+    }
+    if (code < 0 && finish->watch)
+        watch_failed(finish->watch, err);
+    return code < 0 ? code : exit_status(result.wait_status);
+}
+
+static int run(const void *values, const struct invocation *invocation, struct error *err)
+{
+    const struct run_values *run_values = values;
+    const struct recording_values *recording = &run_values->recording;
+    struct record_options record;
+    struct output_file file;
+    struct launcher_rank launcher;
+    CLEANUP(watch_destroyp) struct watch *watch = NULL;
+    bool launched = launcher_rank_find(&launcher);
+    int code = fill_options(run_values, invocation, &record, err);
+    record.launcher = launched ? &launcher : NULL;
+    if (code == 0)
+        code = run_output_prepare(recording->output, base_name(invocation->target[0]), record.launcher, &file, err);
+    if (code == 0)
+        code = prepare_watch(run_values, invocation, &file, &watch, err);
     if (code < 0)
         return code;
-    struct finish_options finish = {.session_directory = result.session_directory,
-                                    .file = &file,
+    record.live = watch ? watch_live(watch) : NULL;
+    bool ui = !run_values->live && ui_wanted(launched && run_values->ui < 0 ? 0 : run_values->ui, invocation->log);
+    struct finish_options finish = {.file = &file,
                                     .summary = recording->summary == 1 && (!launched || launcher.rank == 0),
-                                    .ui = ui_wanted(launched && run_values->ui < 0 ? 0 : run_values->ui, invocation->log),
+                                    .watch = watch,
+                                    .ui = ui,
                                     .top = recording->top};
-    code = recording_finish(&finish, invocation, err);
-    return code < 0 ? code : exit_status(result.wait_status);
+    return record_and_finish(&record, &finish, invocation, err);
 }
 
 static const char *const no_operands[] = {NULL};
@@ -253,6 +294,8 @@ const struct command command_run = {
         "Sampling uses hardware cycles where the machine has them, else the kernel's cpu-clock, else timers in the "
         "target; each step down "
         "is said in one line. Without --perf-callgraph only the function that ran is known, not its callers.\n\n"
+        "With --live the UI opens with the program and shows what is recorded so far. The program then gets a terminal of its own (a pty): its "
+        "output is shown in a pane, and comes to yours when you leave the UI, which does not end the program.\n\n"
         "Around a launcher (run -- mpirun ...) one trace holds all ranks of this machine. Inside one (mpirun ... run -- "
         "...) each rank writes a trace of its own, PROGRAM.rankN.hprofiler.json; with -o FILE the rank is put before "
         "the ending, too, unless FILE has %r in it. Only rank 0 prints the summary. In FILE %r is the rank, %h the "
@@ -260,6 +303,7 @@ const struct command command_run = {
     .examples =
         "hprofiler run -- ./solver input.dat\n    where the time goes, by function\n"
         "hprofiler run --perf-callgraph dwarf -o solver.hpt -- ./solver input.dat\n    with callers; a native trace\n"
+        "hprofiler run --live --perf-callgraph fp -- ./solver input.dat\n    the flame graph while it works\n"
         "hprofiler run --no-summary -- gen | hprofiler run --no-summary -- sort\n    two programs of a pipeline\n"
         "hprofiler run --buffer-limit 64M --session-dir /var/tmp -- ./server\n    the newest 64 MiB of a long run\n"
         "hprofiler run --backend mpi,cpu -- mpirun -np 4 ./solver\n    all ranks of one machine in one trace\n"

@@ -8,7 +8,7 @@
 #include "tui/keys.h"
 #include "tui/tui.h"
 
-static const char *unfit(void)
+const char *ui_unfit(void)
 {
     return tui_unfit();
 }
@@ -18,13 +18,23 @@ int ui_open(struct trace *trace, const char *path, struct error *err)
     return tui_run(trace, path, err);
 }
 
+int ui_open_against(struct trace *trace, const char *path, const struct trace *other, const char *other_path, struct error *err)
+{
+    return tui_run_against(trace, path, other, other_path, err);
+}
+
+int ui_open_live(struct live_run *run, const char *path, struct error *err)
+{
+    return tui_run_live(run, path, err);
+}
+
 void ui_describe(struct text *out)
 {
     text_add_string(out, "Keys of the terminal UI (? shows them, too):\n");
     keys_describe(out);
 }
 #else
-static const char *unfit(void)
+const char *ui_unfit(void)
 {
     return "this build has none: libncurses-dev was missing when it was built";
 }
@@ -33,18 +43,25 @@ int ui_open(struct trace *trace, const char *path, struct error *err)
 {
     (void)trace;
     (void)path;
-    return error_set(err, -ENOTSUP, "no terminal UI: %s", unfit());
+    return error_set(err, -ENOTSUP, "no terminal UI: %s", ui_unfit());
+}
+
+int ui_open_live(struct live_run *run, const char *path, struct error *err)
+{
+    (void)run;
+    (void)path;
+    return error_set(err, -ENOTSUP, "no terminal UI: %s", ui_unfit());
 }
 
 void ui_describe(struct text *out)
 {
-    text_addf(out, "Terminal UI: %s.\n", unfit());
+    text_addf(out, "Terminal UI: %s.\n", ui_unfit());
 }
 #endif
 
 bool ui_wanted(int asked, const struct log *log)
 {
-    const char *why = asked == 0 ? NULL : unfit();
+    const char *why = asked == 0 ? NULL : ui_unfit();
     if (asked == 1 && why)
         log_info(log, "no terminal UI here: %s; the summary is printed instead", why);
     return asked != 0 && !why;

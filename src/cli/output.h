@@ -54,5 +54,7 @@ const struct log *output_log(void);
 /* A bar on stderr, only if that is a terminal and only once something has taken over a second. */
 const struct progress *output_progress(void);
 void output_progress_clear(void);
+/* While something else has the screen: lines wait (the newest few thousand characters of them), and no bar is drawn. */
+void output_hold(bool hold);
 
 #endif

@@ -19,7 +19,9 @@ static struct {
     pthread_mutex_t lock;
     char what[128];
     int64_t started_ns, drawn_ns;
-    bool shown;
+    bool shown, held;
+    char waiting[8192]; /* lines, while held */
+    size_t waiting_length;
 } bar = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void clear_locked(void)
@@ -62,7 +64,7 @@ static void update(void *context, const char *what, uint64_t done, uint64_t tota
         bar.started_ns = now_ns;
     if (strncmp(bar.what, what, sizeof bar.what - 1) != 0)
         snprintf(bar.what, sizeof bar.what, "%s", what);
-    if (now_ns - bar.started_ns >= PATIENCE_NS && now_ns - bar.drawn_ns >= REDRAW_NS) {
+    if (!bar.held && now_ns - bar.started_ns >= PATIENCE_NS && now_ns - bar.drawn_ns >= REDRAW_NS) {
         bar.drawn_ns = now_ns;
         draw_locked(done, total);
     }
@@ -75,14 +77,47 @@ const struct progress *output_progress(void)
     return isatty(STDERR_FILENO) ? &progress : NULL;
 }
 
+/* A whole line more; the oldest go where there is no room. */
+static void keep_locked(const char *line, size_t length)
+{
+    length = length < sizeof bar.waiting ? length : sizeof bar.waiting;
+    while (bar.waiting_length + length > sizeof bar.waiting) {
+        const char *end = memchr(bar.waiting, '\n', bar.waiting_length);
+        size_t gone = end ? (size_t)(end - bar.waiting) + 1 : bar.waiting_length;
+        memmove(bar.waiting, bar.waiting + gone, bar.waiting_length -= gone);
+    }
+    memcpy(bar.waiting + bar.waiting_length, line, length);
+    bar.waiting_length += length;
+}
+
+void output_hold(bool hold)
+{
+    pthread_mutex_lock(&bar.lock);
+    if (hold)
+        clear_locked();
+    bar.held = hold;
+    if (!hold) {
+        fwrite(bar.waiting, 1, bar.waiting_length, stderr);
+        fflush(stderr);
+        bar.waiting_length = 0;
+    }
+    pthread_mutex_unlock(&bar.lock);
+}
+
 static void write_line(void *context, enum log_level level, const char *line)
 {
     (void)context;
+    char text[2048];
     if (level == LOG_DEBUG)
         return;
+    snprintf(text, sizeof text - 1, "hprofiler: %s%s", level == LOG_WARNING ? "warning: " : "", line);
+    strcat(text, "\n");
     pthread_mutex_lock(&bar.lock);
     clear_locked();
-    fprintf(stderr, "hprofiler: %s%s\n", level == LOG_WARNING ? "warning: " : "", line);
+    if (bar.held)
+        keep_locked(text, strlen(text));
+    else
+        fputs(text, stderr);
     fflush(stderr);
     pthread_mutex_unlock(&bar.lock);
 }

@@ -3,6 +3,7 @@
 #include "recording.h"
 
 #include "open_ui.h"
+#include "watch.h"
 
 #include "base/file.h"
 #include "print_summary.h"
@@ -234,6 +235,13 @@ static int keep_session(const char *directory, bool recovering, struct error *er
                      directory);
 }
 
+/* Signals find the session kept while nobody else sits at the terminal. */
+static void guard_session(const struct finish_options *options, bool on)
+{
+    if (!options->watch)
+        catch_interrupts(options->session_directory, on);
+}
+
 /* The session has become a trace: says so, and removes it. */
 static void leave(const struct finish_options *options, const char *path, const struct text *note,
                   const struct invocation *invocation)
@@ -244,7 +252,7 @@ static void leave(const struct finish_options *options, const char *path, const 
         if (session_remove(options->session_directory, &ignored) < 0)
             log_warning(invocation->log, "the session directory stays: %s", ignored.text);
     }
-    catch_interrupts(options->session_directory, false);
+    guard_session(options, false);
     log_info(invocation->log, "trace written to %s%s", path, note->data ? note->data : "");
 }
 
@@ -261,25 +269,35 @@ static int keep_objects(const char *session_directory, const char *path, struct 
     return result;
 }
 
+/* The trace that a session makes, shown and written. */
+static int make_trace(const struct finish_options *options, const struct invocation *invocation, struct trace **ret_trace,
+                      struct output_file *file, struct text *note, struct error *err)
+{
+    struct merge_options merge = {.keep_session = true, .progress = invocation->progress, .log = invocation->log};
+    int result = session_merge(options->session_directory, &merge, ret_trace, err);
+    if (result == 0 && options->watch)
+        watch_complete(options->watch, *ret_trace);
+    if (result == 0)
+        result = write_trace(*ret_trace, options, invocation, file, note, err);
+    return result == 0 ? keep_objects(options->session_directory, file->path, note, err) : result;
+}
+
 int recording_finish(const struct finish_options *options, const struct invocation *invocation, struct error *err)
 {
     CLEANUP(trace_unrefp) struct trace *trace = NULL;
     struct output_file file;
     struct text note = TEXT_INIT;
-    struct merge_options merge = {.keep_session = true, .progress = invocation->progress, .log = invocation->log};
-    catch_interrupts(options->session_directory, true);
-    int result = session_merge(options->session_directory, &merge, &trace, err);
-    if (result == 0)
-        result = write_trace(trace, options, invocation, &file, &note, err);
-    if (result == 0)
-        result = keep_objects(options->session_directory, file.path, &note, err);
+    guard_session(options, true);
+    int result = make_trace(options, invocation, &trace, &file, &note, err);
     if (result < 0) {
         text_finish(&note);
-        catch_interrupts(options->session_directory, false);
+        guard_session(options, false);
         return keep_session(options->session_directory, options->recovering, err);
     }
     leave(options, file.path, &note, invocation);
     text_finish(&note);
+    if (options->watch)
+        watch_finish(options->watch);
     struct summary_options print = {.top = options->top};
     result = options->summary ? print_summary(trace, &print, invocation, err) : 0;
     return result == 0 && options->ui ? ui_open(trace, file.path, err) : result;

@@ -8,6 +8,8 @@
 #include "formats/format.h"
 #include "record/record.h"
 
+struct watch;
+
 struct recording_values {
     struct common_values common;
     const char *output;
@@ -93,6 +95,7 @@ struct finish_options {
     const struct output_file *file; /* NULL = named after the traced program (recover) */
     bool keep_session, summary;
     bool ui; /* open the terminal UI in the end */
+    struct watch *watch; /* it is open since the beginning; NULL = it is not */
     bool recovering; /* by `recover`: a session that makes no trace was not ours to keep */
     uint64_t top;
 };

@@ -81,8 +81,11 @@ class Stage:
             self.count(0, 1)
             print(output[-4000:])
             return
-        for case in xml.etree.ElementTree.parse(results).getroot().iter("testcase"):
-            self.count_ctest(case, cases / f"{case.get('name')}.xml")
+        tests = list(xml.etree.ElementTree.parse(results).getroot().iter("testcase"))
+        for test in tests:
+            self.count_ctest(test, cases / f"{test.get('name')}.xml")
+        slowest = sorted(((float(test.get("time") or 0), test.get("name")) for test in tests), reverse=True)[:10]
+        self.say("slowest: " + ", ".join(f"{name} {seconds:.0f} s" for seconds, name in slowest))
 
     def count_ctest(self, case, pytest_xml):
         failed = case.get("status") == "fail" or case.find("failure") is not None

@@ -103,8 +103,36 @@ static int check(const void *values, const struct invocation *invocation, struct
     return result;
 }
 
-static void print_json(const struct what_if *what_if, const struct what_if_values *values, const struct path_rows *rows,
-                       uint64_t top, struct text *out)
+/* What was asked for beside scales; null: it was not. */
+static void json_balance(struct json *json, const struct what_if *what_if, const struct what_if_values *values)
+{
+    if (!values->balance) {
+        json_null(json, "balance");
+        return;
+    }
+    json_open(json, "balance", '{');
+    json_string(json, "balance", values->balance);
+    json_u64(json, "phases", what_if->phases);
+    json_u64(json, "unbalanced", what_if->unbalanced);
+    json_close(json, '}');
+}
+
+static void json_network(struct json *json, const struct what_if *what_if, const struct what_if_values *values, const struct what_if_options *asked)
+{
+    if (!values->network) {
+        json_null(json, "network");
+        return;
+    }
+    json_open(json, "network", '{');
+    json_string(json, "network", values->network);
+    json_i64(json, "latency_ns", asked->latency_ns);
+    json_double(json, "bytes_per_second", asked->bytes_per_second, 0); /* infinite: null */
+    json_u64(json, "changed", what_if->network_edges);
+    json_close(json, '}');
+}
+
+static void print_json(const struct what_if *what_if, const struct what_if_values *values, const struct what_if_options *asked,
+                       const struct path_rows *rows, uint64_t top, struct text *out)
 {
     struct json json = {.out = out};
     json_open(&json, NULL, '{');
@@ -119,6 +147,8 @@ static void print_json(const struct what_if *what_if, const struct what_if_value
         json_close(&json, '}');
     }
     json_close(&json, ']');
+    json_balance(&json, what_if, values);
+    json_network(&json, what_if, values, asked);
     json_composition(&json, rows, what_if->path->length_ns, top);
     json_close(&json, '}');
 }
@@ -210,7 +240,7 @@ static int predict(const struct what_if_values *values, const struct request *re
     output_progress_clear();
     warn(what_if, values, request, trace, invocation->log);
     if (invocation->format == OUTPUT_JSON)
-        print_json(what_if, values, rows, top, &text);
+        print_json(what_if, values, &request->options, rows, top, &text);
     else if (invocation->format == OUTPUT_CSV)
         print_csv(what_if, &text);
     else

@@ -30,6 +30,9 @@ def hprofiler_path():
 def pytest_configure(config):
     """An own base folder: the one pytest shares between its processes is closed to other users by each that starts."""
     stuck.watch(config)
+    # Launchers that run side by side would make and remove one folder of their user.
+    os.environ["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(prefix="hp-ompi-")
+    config.add_cleanup(lambda: shutil.rmtree(os.environ["OMPI_MCA_orte_tmpdir_base"], ignore_errors=True))
     if config.option.basetemp is None:
         config.option.basetemp = tempfile.mkdtemp(prefix="pytest-hprofiler-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))

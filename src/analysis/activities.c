@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/parcel.h"
 #include "base/progress.h"
 
 #include <errno.h>
@@ -116,10 +117,80 @@ int activities_create(const struct trace *trace, const struct progress *progress
     return result;
 }
 
+void activities_pack(const struct activities *activities, const struct trace *trace, struct parcel *parcel)
+{
+    parcel_put_u64(parcel, activities->count);
+    for (uint32_t i = 0; i < activities->count; i++) {
+        parcel_put_text(parcel, trace_text(trace, activities->rows[i].name));
+        parcel_put_text(parcel, trace_text(trace, activities->rows[i].category));
+        parcel_put_u64(parcel, activities->rows[i].kind);
+    }
+    parcel_put(parcel, activities->of_span, activities->span_count, sizeof *activities->of_span);
+}
+
+static int take_rows(struct numbering *numbering, struct parcel *piece, uint32_t *numbers, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        struct activity activity;
+        const char *name = parcel_take_text(piece), *category = parcel_take_text(piece);
+        activity.kind = (enum span_kind)parcel_take_u64(piece);
+        if (piece->failed || string_table_intern_text(numbering->activities->own_texts, name, &activity.name) < 0 ||
+            string_table_intern_text(numbering->activities->own_texts, category, &activity.category) < 0 ||
+            find_or_add(numbering, &activity, &numbers[i]) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int join_piece(struct numbering *numbering, struct parcel *piece)
+{
+    struct activities *activities = numbering->activities;
+    uint64_t row_count = parcel_take_u64(piece);
+    CLEANUP(freep) uint32_t *numbers = row_count <= piece->size ? calloc(row_count + 1, sizeof *numbers) : NULL;
+    if (!numbers || take_rows(numbering, piece, numbers, row_count) < 0)
+        return -ENOMEM;
+    size_t count;
+    const uint32_t *of_span = parcel_take(piece, sizeof *of_span, &count);
+    if (piece->failed || count > UINT32_MAX - activities->span_count)
+        return -ENOMEM;
+    uint32_t *grown = array_resize_exact(activities->of_span, activities->span_count + count + 1, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    activities->of_span = grown;
+    for (size_t i = 0; i < count; i++)
+        grown[activities->span_count + i] = of_span[i] < row_count ? numbers[of_span[i]] : ACTIVITY_NONE;
+    activities->span_count += (uint32_t)count;
+    return 0;
+}
+
+int activities_join(struct parcel *pieces, size_t count, struct activities **ret_activities, struct error *err)
+{
+    CLEANUP(activities_destroyp) struct activities *activities = calloc(1, sizeof *activities);
+    struct numbering numbering = {.activities = activities};
+    const struct activity none = {.name = STRING_NONE, .category = STRING_NONE, .kind = SPAN_KIND_COMPUTE};
+    uint32_t number;
+    map_init(&numbering.first);
+    map_init(&numbering.next);
+    int result = activities ? string_table_create(&activities->own_texts) : -ENOMEM;
+    if (result == 0)
+        result = find_or_add(&numbering, &none, &number);
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = join_piece(&numbering, &pieces[i]);
+    map_finish(&numbering.first);
+    map_finish(&numbering.next);
+    if (result < 0)
+        return error_set(err, result, "out of memory while naming activities");
+    activities->texts = activities->own_texts;
+    *ret_activities = TAKE_PTR(activities);
+    return 0;
+}
+
 void activities_destroy(struct activities *activities)
 {
     if (!activities)
         return;
+    if (activities->own_texts)
+        string_table_destroy(activities->own_texts);
     free(activities->rows);
     free(activities->of_span);
     free(activities);

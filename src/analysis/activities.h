@@ -5,6 +5,7 @@
 
 #include "trace/filter.h"
 
+struct parcel;
 struct progress;
 
 #define ACTIVITY_NONE 0 /* code outside of all spans: the first row */
@@ -15,16 +16,23 @@ struct activity {
 };
 
 struct activities {
+    const struct string_table *texts; /* of names and categories; NULL: the trace's */
     uint32_t count;
     struct activity *rows;
     uint32_t span_count;
     uint32_t *of_span;
+    struct string_table *own_texts;   /* of joined ones */
 };
 
 int activities_create(const struct trace *trace, const struct progress *progress, struct activities **ret_activities,
                       struct error *err);
 void activities_destroy(struct activities *activities);
 DEFINE_CLEANUP(struct activities *, activities_destroy)
+
+/* Activities of traces that are pieces of one, as they go to where they are joined: in the order of the pieces, so that they get the numbers
+ * that those of the whole would have. */
+void activities_pack(const struct activities *activities, const struct trace *trace, struct parcel *parcel);
+int activities_join(struct parcel *pieces, size_t count, struct activities **ret_activities, struct error *err);
 
 static inline uint32_t activity_of(const struct activities *activities, span_id span)
 {

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void rules_finish(struct graph_rules *rules)
+void graph_rules_finish(struct graph_rules *rules)
 {
     if (rules->near_held)
         trace_spans_put(rules->trace, &rules->near);
@@ -37,7 +37,7 @@ static int look_at_clocks(struct graph_rules *rules)
     return 0;
 }
 
-static int rules_init(struct graph_rules *rules)
+int graph_rules_init(struct graph_rules *rules)
 {
     uint32_t processes;
     uint64_t spans = trace_row_count(rules->trace, FAMILY_SPANS);
@@ -93,7 +93,7 @@ int dependency_graph_create(const struct trace *trace, const struct graph_option
         return code;
     code = graph_builder_create(trace, &rules.builder);
     if (code == 0)
-        code = rules_init(&rules);
+        code = graph_rules_init(&rules);
     if (code < 0)
         code = error_set_errno(err, code, "the dependency graph");
     if (code == 0)
@@ -102,7 +102,7 @@ int dependency_graph_create(const struct trace *trace, const struct graph_option
         code = graph_losses_find(&rules, err);
     if (code == 0)
         code = find_edges(&rules, err);
-    rules_finish(&rules);
+    graph_rules_finish(&rules);
     if (code == 0)
         code = graph_builder_finish(rules.builder, ret_graph, err);
     else if (!err->text[0])

@@ -22,6 +22,8 @@ enum { CUT_NAME_WAITS_NOT = 1, CUT_NAME_WAITS = 2 };
 enum cut_class cut_class_of(enum span_kind kind, uint8_t name_flags);
 /* By string id; NULL: out of memory. */
 uint8_t *cut_names(const struct trace *trace);
+/* By string id: one number for equal texts of any trace. NULL: out of memory. */
+uint32_t *cut_text_numbers(const struct trace *trace);
 
 struct cut_point {
     int64_t time_ns;
@@ -37,6 +39,7 @@ struct cut_extra {
 struct cut_track {
     struct graph_rules *rules;
     const uint8_t *names;
+    const uint32_t *text_numbers;
     track_id track, sched;      /* TRACK_NONE: nothing is known of when it ran */
     string_id preempted;
     uint32_t first_block, block_count, sched_first_block, sched_block_count;
@@ -56,9 +59,10 @@ int cut_thread(struct cut_track *track);
 int cut_stream(struct cut_track *track);
 int cut_add_point(struct cut_track *track, int64_t time_ns, enum interval_kind kind, uint32_t span, uint32_t class_of_wait);
 
-static inline uint32_t cut_class_of_wait(string_id name, uint8_t kind)
+/* Of what waits of one sort have in common: a name's text, a track. */
+static inline uint32_t cut_class_of_wait(uint32_t number, uint8_t kind)
 {
-    return (name.index * UINT32_C(2654435761) ^ kind) | 1;
+    return (number * UINT32_C(2654435761) ^ kind) | 1;
 }
 
 #endif

@@ -2,6 +2,7 @@
 /* Which spans wait. */
 #include "graph_cut.h"
 
+#include "base/map.h"
 #include "base/string_table.h"
 
 #include <string.h>
@@ -88,4 +89,14 @@ uint8_t *cut_names(const struct trace *trace)
     for (uint32_t i = 0; flags && i < count; i++)
         flags[i] = flags_of(string_table_text(strings, (string_id){i}));
     return flags;
+}
+
+uint32_t *cut_text_numbers(const struct trace *trace)
+{
+    const struct string_table *strings = trace_strings(trace);
+    uint32_t count = string_table_count(strings);
+    uint32_t *numbers = calloc((size_t)count + 1, sizeof *numbers);
+    for (uint32_t i = 0; numbers && i < count; i++)
+        numbers[i] = (uint32_t)hash_bytes(string_table_text(strings, (string_id){i}), string_table_length(strings, (string_id){i}));
+    return numbers;
 }

@@ -38,7 +38,7 @@ static int read_block(struct cut_track *track, uint32_t number, struct commands 
             .begin_ns = block.begin_ns[row],
             .end_ns = trace_span_end(trace, track->track, block.begin_ns[row], block.end_ns[row]),
             .span = span,
-            .class_of_wait = cut_class_of_wait((string_id){track->track.index}, SPAN_KIND_COUNT),
+            .class_of_wait = cut_class_of_wait(track->rules->first_track + track->track.index, SPAN_KIND_COUNT),
             .holds = kind == SPAN_KIND_GRAPH && trace_span_holds(trace, track->track, kind),
         };
     }

@@ -295,7 +295,7 @@ static int begin_span(struct cutter *cutter, uint32_t row)
     struct open_span span = {
         .end_ns = trace_span_end(track->rules->trace, track->track, begin_ns, block->end_ns[row]),
         .span = id,
-        .class_of_wait = cut_class_of_wait(name, kind),
+        .class_of_wait = cut_class_of_wait(track->text_numbers[name.index], kind),
         .class = (uint8_t)cut_class_of((enum span_kind)kind, track->names[name.index]),
     };
     int code = advance(cutter, begin_ns);

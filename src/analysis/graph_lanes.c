@@ -28,6 +28,7 @@ struct lanes {
     struct cut_track *cuts;
     size_t count;
     uint8_t *names;
+    uint32_t *text_numbers;
 };
 
 int cut_add_point(struct cut_track *track, int64_t time_ns, enum interval_kind kind, uint32_t span, uint32_t class_of_wait)
@@ -171,7 +172,7 @@ static int add_cut(struct lanes *lanes, uint32_t number, struct error *err)
     const struct trace *trace = lanes->rules->trace;
     uint32_t process_count;
     const struct trace_process *processes = trace_processes(trace, &process_count);
-    struct cut_track cut = {.rules = lanes->rules, .names = lanes->names, .track = {number}, .sched = TRACK_NONE,
+    struct cut_track cut = {.rules = lanes->rules, .names = lanes->names, .text_numbers = lanes->text_numbers, .track = {number}, .sched = TRACK_NONE,
                             .first_block = lanes->blocks[number].first, .block_count = lanes->blocks[number].count,
                             .start_ns = INT64_MIN, .end_ns = INT64_MIN, .err = ERROR_INIT};
     uint64_t sched;
@@ -310,6 +311,7 @@ static void lanes_finish(struct lanes *lanes)
     free(lanes->active);
     free(lanes->launcher);
     free(lanes->names);
+    free(lanes->text_numbers);
     map_finish(&lanes->scheds);
 }
 
@@ -321,8 +323,9 @@ int graph_lanes_cut(struct graph_rules *rules, struct error *err)
     lanes.tracks = trace_tracks(rules->trace, &lanes.track_count);
     lanes.blocks = calloc((size_t)lanes.track_count + 1, sizeof *lanes.blocks);
     lanes.names = cut_names(rules->trace);
+    lanes.text_numbers = cut_text_numbers(rules->trace);
     map_init(&lanes.scheds);
-    int code = lanes.blocks && lanes.names ? find_blocks(&lanes, err) : error_set(err, -ENOMEM, "out of memory");
+    int code = lanes.blocks && lanes.names && lanes.text_numbers ? find_blocks(&lanes, err) : error_set(err, -ENOMEM, "out of memory");
     if (code == 0 && look_at_tracks(&lanes, process_count) < 0)
         code = error_set(err, -ENOMEM, "out of memory");
     if (code == 0)

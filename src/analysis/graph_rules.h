@@ -22,6 +22,7 @@ struct graph_rules {
     const struct graph_options *options; /* never NULL */
     const struct progress *progress;
     uint32_t span_count;
+    uint32_t first_track;                /* what the trace's tracks are numbered from in the whole that it is a piece of */
     uint32_t *begin_point, *end_point;   /* by span id; POINT_NONE for what lies on no lane */
     uint8_t *kind;                       /* by span id: enum span_kind */
     uint64_t doubtful;                   /* edges whose confidence fell for losses */
@@ -38,15 +39,27 @@ struct graph_rules {
         int64_t begin_ns, end_ns;
     } *losses;
     size_t loss_count, loss_capacity;
+    bool piece;                          /* of a graph that is put together elsewhere: nothing is known of other processes */
+    uint32_t before_nccl;                /* edges of a piece that were there before those of NCCL, which are found elsewhere, would come */
     struct span_block near;              /* where the last payload was asked for */
     bool near_held;
 };
+
+/* Room for what is known by span, and that; builder, trace and options are there. */
+int graph_rules_init(struct graph_rules *rules);
+void graph_rules_finish(struct graph_rules *rules);
 
 /* Rules in files of their own: 0 or -errno with err set. */
 int graph_rules_mpi(struct graph_rules *rules, struct error *err);
 int graph_rules_openmp(struct graph_rules *rules, struct error *err);
 int graph_rules_device(struct graph_rules *rules, struct error *err); /* streams, launches, syncs, NCCL, buffers */
 int graph_rules_processor(struct graph_rules *rules, struct error *err);
+int graph_rules_nccl(struct graph_rules *rules, struct error *err);
+
+/* What graph_rules_processor needs of a piece's lanes; its edges of all pieces' lanes, which are numbered from first_lanes on. */
+struct parcel;
+int graph_processor_pack(struct graph_rules *rules, struct parcel *parcel, struct error *err);
+int graph_processor_join(struct graph_rules *rules, struct parcel *pieces, const uint32_t *first_lanes, size_t count);
 int graph_rules_inferred(struct graph_rules *rules, struct error *err);
 
 static inline int64_t graph_rules_time(const struct graph_rules *rules, uint32_t point)

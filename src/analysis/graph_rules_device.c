@@ -168,7 +168,8 @@ int graph_rules_device(struct graph_rules *rules, struct error *err)
     device.released = calloc((size_t)rules->span_count + 1, sizeof *device.released);
     int code = device.released ? add_edges(&device, err) : -ENOMEM;
     free(device.released);
-    if (code == 0)
+    rules->before_nccl = rules->builder->pending_count;
+    if (code == 0 && !rules->piece)
         code = graph_rules_nccl(rules, err);
     return code ? code : graph_rules_buffer(rules, err);
 }

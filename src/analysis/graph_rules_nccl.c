@@ -6,6 +6,7 @@
  */
 #include "base/array.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "graph_rules_nccl.h"
 
 #include <errno.h>
@@ -165,7 +166,8 @@ static int join_members(struct nccl_rules *nccl, const struct graph_group *group
     uint32_t join;
     bool rooted = root_of(nccl, group->members[0].span, &root, &bytes);
     enum shape shape = rooted ? shape_of(nccl, group) : SHAPE_ALL;
-    uint32_t class_of_lag = graph_rules_class(EDGE_RULE_DEVICE_COLLECTIVE, group->group->name.index, bytes);
+    const char *name = trace_text(rules->trace, group->group->name);
+    uint32_t class_of_lag = graph_rules_class(EDGE_RULE_DEVICE_COLLECTIVE, hash_bytes(name, strlen(name)), bytes);
     int code = count > 1 ? graph_builder_add_join(rules->builder, &join) : 0;
     for (size_t i = 0; count > 1 && i < count && code == 0; i++) {
         span_id kernel = {nccl->members[2 * i]};

@@ -9,6 +9,7 @@
  */
 #include "base/array.h"
 #include "base/error.h"
+#include "base/parcel.h"
 #include "graph_rules.h"
 
 #include <errno.h>
@@ -169,19 +170,63 @@ static int return_edge(struct graph_rules *rules, const struct leavings *leaving
     return graph_rules_edge(rules, from, to, EDGE_RULE_PROCESSOR, CONFIDENCE_HIGH, graph_rules_class(EDGE_RULE_PROCESSOR, kind, 0));
 }
 
+static int find_leavings(struct graph_rules *rules, struct leavings *leavings, struct error *err)
+{
+    if (rules->options->no_processor_edges || rules->options->leave_out_rules >> EDGE_RULE_PROCESSOR & 1)
+        return 0;
+    if (!string_table_find(trace_strings(rules->trace), "preempted", strlen("preempted"), &leavings->preempted))
+        return 0;
+    return read_all(rules, leavings, err);
+}
+
+static int find_returns(struct graph_rules *rules, struct leavings *leavings)
+{
+    int code = 0;
+    if (leavings->count)
+        qsort(leavings->items, leavings->count, sizeof *leavings->items, by_cpu);
+    for (size_t i = 0; i < leavings->count && code == 0; i++)
+        if (leavings->items[i].preempted && leavings->items[i].next_cpu != CPU_UNKNOWN)
+            code = return_edge(rules, leavings, &leavings->items[i]);
+    return code;
+}
+
 int graph_rules_processor(struct graph_rules *rules, struct error *err)
 {
     struct leavings leavings = {0};
-    if (rules->options->no_processor_edges || rules->options->leave_out_rules >> EDGE_RULE_PROCESSOR & 1)
-        return 0;
-    if (!string_table_find(trace_strings(rules->trace), "preempted", strlen("preempted"), &leavings.preempted))
-        return 0;
-    int code = read_all(rules, &leavings, err);
-    if (code == 0 && leavings.count)
-        qsort(leavings.items, leavings.count, sizeof *leavings.items, by_cpu);
-    for (size_t i = 0; i < leavings.count && code == 0; i++)
-        if (leavings.items[i].preempted && leavings.items[i].next_cpu != CPU_UNKNOWN)
-            code = return_edge(rules, &leavings, &leavings.items[i]);
+    int code = find_leavings(rules, &leavings, err);
+    if (code == 0)
+        code = find_returns(rules, &leavings);
     free(leavings.items);
     return code < 0 && !err->text[0] ? error_set_errno(err, code, "edges of processors") : code;
+}
+
+int graph_processor_pack(struct graph_rules *rules, struct parcel *parcel, struct error *err)
+{
+    struct leavings leavings = {0};
+    int code = find_leavings(rules, &leavings, err);
+    if (code == 0)
+        parcel_put(parcel, leavings.items, leavings.count, sizeof *leavings.items);
+    free(leavings.items);
+    return code;
+}
+
+int graph_processor_join(struct graph_rules *rules, struct parcel *pieces, const uint32_t *first_lanes, size_t count)
+{
+    struct leavings all = {0};
+    int code = 0;
+    for (size_t i = 0; i < count && code == 0; i++) {
+        size_t more;
+        const struct leaving *items = parcel_take(&pieces[i], sizeof *items, &more);
+        struct leaving *grown = array_reserve(all.items, &all.capacity, all.count + more, sizeof *grown);
+        code = pieces[i].failed ? -EBADMSG : grown || !more ? 0 : -ENOMEM;
+        all.items = grown ? grown : all.items;
+        for (size_t k = 0; k < more && code == 0; k++) {
+            all.items[all.count] = items[k];
+            all.items[all.count++].lane += first_lanes[i];
+        }
+    }
+    if (code == 0)
+        code = find_returns(rules, &all);
+    free(all.items);
+    return code;
 }

@@ -273,8 +273,41 @@ static int make_report(const struct node_merging *merging)
     return code;
 }
 
+static int make_place(const struct node_merging *merging, const struct merge_source *source, struct merge_place *place)
+{
+    const struct clock_map *map = &merging->domains[source->domain].map;
+    *place = (struct merge_place){.start_raw_ns = source->start_raw_ns, .start_ns = merging->start_ns, .knot_count = map->count};
+    trace_tracks(source->trace, &place->track_count);
+    trace_nodes(source->trace, &place->node_count);
+    place->knots = calloc((size_t)map->count + 1, sizeof *place->knots);
+    place->nodes = calloc((size_t)place->node_count + 1, sizeof *place->nodes);
+    if (!place->knots || !place->nodes)
+        return -ENOMEM;
+    if (map->count)
+        memcpy(place->knots, map->knots, map->count * sizeof *map->knots);
+    if (place->node_count)
+        memcpy(place->nodes, source->nodes, place->node_count * sizeof *place->nodes);
+    return 0;
+}
+
+static int make_places(const struct node_merging *merging)
+{
+    struct node_merge_report *report = merging->report;
+    int code = 0;
+    report->places = calloc((size_t)merging->source_count + 1, sizeof *report->places);
+    report->place_count = report->places ? merging->source_count : 0;
+    for (uint32_t i = 0; i < report->place_count && code == 0; i++)
+        code = make_place(merging, &merging->sources[i], &report->places[i]);
+    return report->places ? code : -ENOMEM;
+}
+
 void node_merge_report_finish(struct node_merge_report *report)
 {
+    for (uint32_t i = 0; i < report->place_count; i++) {
+        free(report->places[i].knots);
+        free(report->places[i].nodes);
+    }
+    free(report->places);
     for (uint32_t i = 0; i < report->node_count; i++) {
         text_finish(&report->nodes[i].ranks);
         free(report->nodes[i].name);
@@ -384,6 +417,8 @@ static int merge_all(struct node_merging *merging, const struct trace *const *tr
     code = check_causality(merging);
     if (code == 0)
         code = make_report(merging);
+    if (code == 0)
+        code = make_places(merging);
     if (code)
         return error_set_errno(err, code, "cannot join the traces");
     return node_merge_write(merging, ret_trace, err);

@@ -39,7 +39,17 @@ struct node_report {
     int64_t begin_ns, end_ns;        /* what was recorded of it, on the axis of the whole */
 };
 
+/* Where one of the traces lies in the whole. */
+struct merge_place {
+    int64_t start_raw_ns, start_ns;  /* of the trace, on its own clock; of the whole, on the reference's */
+    struct clock_knot *knots;        /* own; from its clock to the reference's; none: it is the reference's */
+    uint32_t knot_count, node_count, track_count;
+    node_id *nodes;                  /* own; by its nodes: those of the whole */
+};
+
 struct node_merge_report {
+    struct merge_place *places;      /* by trace */
+    uint32_t place_count;
     struct node_report *nodes;       /* in the order of the trace's nodes */
     uint32_t node_count;
     uint32_t ranks, world_size;      /* in the traces, and of the program; 0 = not known */

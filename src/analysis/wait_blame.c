@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/parcel.h"
 
 #include <errno.h>
 #include <string.h>
@@ -71,23 +72,44 @@ int wait_blame_add(struct wait_blame_sum *sum, const struct wait_state *state, s
     return 0;
 }
 
+/* A row with the texts of its names, which have the same order wherever a trace was put together. */
+struct sorting {
+    struct wait_blame row;
+    const char *cause, *victim;
+};
+
 static int by_time(const void *left, const void *right)
 {
-    const struct wait_blame *a = left, *b = right;
+    const struct sorting *one = left, *other = right;
+    const struct wait_blame *a = &one->row, *b = &other->row;
     int order = COMPARE(b->time_ns, a->time_ns);
     order = order ? order : COMPARE(a->cause_lane.index, b->cause_lane.index);
-    order = order ? order : COMPARE(a->cause.index, b->cause.index);
+    order = order ? order : strcmp(one->cause, other->cause);
     order = order ? order : COMPARE(a->victim_lane.index, b->victim_lane.index);
-    order = order ? order : COMPARE(a->victim.index, b->victim.index);
+    order = order ? order : strcmp(one->victim, other->victim);
     return order ? order : COMPARE(a->pattern, b->pattern);
 }
 
-int wait_blame_finish(struct wait_blame_sum *sum, struct wait_blame **ret_rows, size_t *ret_count)
+static int sort(struct wait_blame *rows, size_t count, const struct string_table *texts)
+{
+    struct sorting *sorted = array_resize_exact(NULL, count, sizeof *sorted);
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = (struct sorting){rows[i], string_table_text(texts, rows[i].cause), string_table_text(texts, rows[i].victim)};
+    qsort(sorted, count, sizeof *sorted, by_time);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = sorted[i].row;
+    free(sorted);
+    return 0;
+}
+
+int wait_blame_finish(struct wait_blame_sum *sum, const struct string_table *texts, struct wait_blame **ret_rows, size_t *ret_count)
 {
     if (!sum->rows && !(sum->rows = calloc(1, sizeof *sum->rows)))
         return -ENOMEM;
-    if (sum->count)
-        qsort(sum->rows, sum->count, sizeof *sum->rows, by_time);
+    if (sum->count && sort(sum->rows, sum->count, texts) < 0)
+        return -ENOMEM;
     *ret_count = sum->count;
     *ret_rows = TAKE_PTR(sum->rows);
     return 0;
@@ -129,7 +151,49 @@ int wait_states_blame(const struct wait_states *states, const struct trace *trac
         result = wait_blame_add(&sum, state, cause, victim);
     }
     if (result == 0 && read == 0)
-        result = wait_blame_finish(&sum, ret_rows, ret_count);
+        result = wait_blame_finish(&sum, trace_strings(trace), ret_rows, ret_count);
     wait_blame_clear(&sum);
     return result < 0 ? error_set(err, result, "wait states: out of memory") : read;
+}
+
+static int join_piece(struct wait_blame_sum *sum, struct parcel *piece, struct string_table *texts)
+{
+    uint64_t row_count = parcel_take_u64(piece);
+    for (uint64_t i = 0; i < row_count && !piece->failed; i++) {
+        size_t one;
+        const struct wait_blame *row = parcel_take(piece, sizeof *row, &one);
+        const char *cause = parcel_take_text(piece), *victim = parcel_take_text(piece);
+        struct wait_blame *rows = array_reserve(sum->rows, &sum->capacity, sum->count + 1, sizeof *rows);
+        if (!rows)
+            return -ENOMEM;
+        sum->rows = rows;
+        if (piece->failed || one != 1)
+            break;
+        rows[sum->count] = *row;
+        if (string_table_intern_text(texts, cause, &rows[sum->count].cause) < 0 ||
+            string_table_intern_text(texts, victim, &rows[sum->count].victim) < 0)
+            return -ENOMEM;
+        sum->count++;
+    }
+    return piece->failed ? -ENOMEM : 0;
+}
+
+/* No two pieces have the same row: who waited is of one process, what for of one scope. */
+int wait_blame_join(struct parcel *pieces, size_t count, struct wait_blame **ret_rows, size_t *ret_count, struct string_table **ret_texts,
+                    struct error *err)
+{
+    struct wait_blame_sum sum = {0};
+    struct string_table *texts = NULL;
+    int result = string_table_create(&texts);
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = join_piece(&sum, &pieces[i], texts);
+    if (result == 0)
+        result = wait_blame_finish(&sum, texts, ret_rows, ret_count);
+    wait_blame_clear(&sum);
+    if (result < 0 && texts)
+        string_table_destroy(texts);
+    if (result < 0)
+        return error_set(err, result, "wait states: out of memory");
+    *ret_texts = texts;
+    return 0;
 }

@@ -29,6 +29,7 @@ struct wait_building {
     const struct trace *trace;
     struct span_table *table;
     struct lane_times *times;
+    unsigned scopes; /* bits by enum wait_scope; 0 = all */
     struct wait_blame_sum *blame; /* not NULL: only sums are wanted, so that no state or step is kept and nothing charged */
     struct backends backends;
     struct trace_link *links;
@@ -50,7 +51,7 @@ int wait_add_step(struct wait_building *building, uint32_t lane, uint32_t event,
 
 /* Rows of sums; finish gives them away, most time first. -ENOMEM at worst. */
 int wait_blame_add(struct wait_blame_sum *sum, const struct wait_state *state, string_id cause, string_id victim);
-int wait_blame_finish(struct wait_blame_sum *sum, struct wait_blame **ret_rows, size_t *ret_count);
+int wait_blame_finish(struct wait_blame_sum *sum, const struct string_table *texts, struct wait_blame **ret_rows, size_t *ret_count);
 void wait_blame_clear(struct wait_blame_sum *sum);
 
 /* The call in which what `span` posted was waited for: itself, or by its request. False: nobody waited (a test, an unknown end). */

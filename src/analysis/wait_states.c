@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/parcel.h"
 
 #include <errno.h>
 #include <string.h>
@@ -137,11 +138,18 @@ static int by_lane(const void *left, const void *right)
 
 static int find_all(struct wait_building *building)
 {
-    static int (*const parts[])(struct wait_building *) = {wait_find_messages, wait_find_collectives, wait_find_windows, wait_find_openmp,
-                                                           wait_find_idle_threads, wait_find_devices};
+    static const struct {
+        int (*find)(struct wait_building *building);
+        enum wait_scope scope;
+    } parts[] = {
+        {wait_find_messages, WAITS_BETWEEN_PROCESSES}, {wait_find_collectives, WAITS_BETWEEN_PROCESSES},
+        {wait_find_windows, WAITS_BETWEEN_PROCESSES},  {wait_find_openmp, WAITS_WITHIN_PROCESSES},
+        {wait_find_idle_threads, WAITS_WITHIN_PROCESSES}, {wait_find_devices, WAITS_WITHIN_PROCESSES},
+    };
     int result = find_requests(building);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && result == 0; i++)
-        result = parts[i](building);
+        if (!building->scopes || building->scopes >> parts[i].scope & 1)
+            result = parts[i].find(building);
     if (building->blame)
         return result;
     if (result == 0 && building->out->count)
@@ -197,18 +205,47 @@ int wait_states_create(const struct trace *trace, const struct progress *progres
     return 0;
 }
 
-int wait_blame_create(const struct trace *trace, const struct progress *progress, struct wait_blame **ret_rows, size_t *ret_count,
-                      struct error *err)
+static int blame_create(const struct trace *trace, unsigned scopes, const struct progress *progress, struct wait_blame **ret_rows,
+                        size_t *ret_count, struct error *err)
 {
     struct wait_states counts = {0};
     struct wait_blame_sum sum = {0};
     struct error own = ERROR_INIT;
-    struct wait_building building = {.trace = trace, .out = &counts, .blame = &sum, .err = &own};
+    struct wait_building building = {.trace = trace, .out = &counts, .scopes = scopes, .blame = &sum, .err = &own};
     int result = build(&building, progress, err);
-    if (result == 0 && wait_blame_finish(&sum, ret_rows, ret_count) < 0)
+    if (result == 0 && wait_blame_finish(&sum, trace_strings(trace), ret_rows, ret_count) < 0)
         result = error_set(err, -ENOMEM, "wait states: out of memory");
     wait_blame_clear(&sum);
     return result;
+}
+
+int wait_blame_create(const struct trace *trace, const struct progress *progress, struct wait_blame **ret_rows, size_t *ret_count,
+                      struct error *err)
+{
+    return blame_create(trace, 0, progress, ret_rows, ret_count, err);
+}
+
+static track_id placed(track_id track, uint32_t first_track)
+{
+    return track.index == ID_NONE ? TRACK_NONE : (track_id){track.index + first_track};
+}
+
+int wait_blame_pack(const struct trace *trace, enum wait_scope scope, uint32_t first_track, struct parcel *parcel, struct error *err)
+{
+    CLEANUP(freep) struct wait_blame *rows = NULL;
+    size_t count;
+    int result = blame_create(trace, 1u << scope, NULL, &rows, &count, err);
+    if (result < 0)
+        return result;
+    parcel_put_u64(parcel, count);
+    for (size_t i = 0; i < count; i++) {
+        rows[i].cause_lane = placed(rows[i].cause_lane, first_track);
+        rows[i].victim_lane = placed(rows[i].victim_lane, first_track);
+        parcel_put(parcel, &rows[i], 1, sizeof *rows);
+        parcel_put_text(parcel, trace_text(trace, rows[i].cause));
+        parcel_put_text(parcel, trace_text(trace, rows[i].victim));
+    }
+    return 0;
 }
 
 void wait_states_destroy(struct wait_states *states)

@@ -9,6 +9,7 @@
 
 #include "trace/trace.h"
 
+struct parcel;
 struct progress;
 
 enum wait_pattern {
@@ -82,5 +83,15 @@ int wait_states_blame(const struct wait_states *states, const struct trace *trac
 /* The same of a trace, without keeping a state or charging anybody: much quicker where nothing else is wanted. */
 int wait_blame_create(const struct trace *trace, const struct progress *progress, struct wait_blame **ret_rows, size_t *ret_count,
                       struct error *err);
+
+/*
+ * The same of a run whose traces are in several places: what waits for other processes (messages, collectives, windows) is found in one
+ * place that has MPI's calls of all, the rest where each trace is. Lanes are numbered from first_track on.
+ */
+enum wait_scope { WAITS_BETWEEN_PROCESSES, WAITS_WITHIN_PROCESSES };
+int wait_blame_pack(const struct trace *trace, enum wait_scope scope, uint32_t first_track, struct parcel *parcel, struct error *err);
+/* Rows of all pieces, most time first; their names are in *ret_texts. The caller frees both. */
+int wait_blame_join(struct parcel *pieces, size_t count, struct wait_blame **ret_rows, size_t *ret_count, struct string_table **ret_texts,
+                    struct error *err);
 
 #endif

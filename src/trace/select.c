@@ -136,6 +136,16 @@ stack_id copy_stack(struct selected_copy *copy, stack_id id)
     return at;
 }
 
+stack_id copy_leaf(struct selected_copy *copy, stack_id id)
+{
+    uint32_t count;
+    const struct stack_node *nodes = trace_stacks(copy->trace, &count);
+    stack_id leaf = STACK_NONE;
+    if (id.index < count && trace_builder_add_stack(copy->builder, STACK_NONE, copy_frame(copy, nodes[id.index].frame), &leaf) < 0)
+        return STACK_NONE;
+    return leaf;
+}
+
 static int copy_nodes(struct selected_copy *copy, const char *clock_domain)
 {
     uint32_t count, process_count;
@@ -356,7 +366,7 @@ int trace_select(const struct trace *trace, const struct trace_part *part, const
         return result;
     if (part->where && (result = filter_match_create(part->where, trace, &match)) < 0)
         return error_set(err, result, "out of memory for the filter");
-    struct selected_copy copy = {.trace = trace, .match = match, .builder = builder, .progress = progress};
+    struct selected_copy copy = {.trace = trace, .match = match, .span_kinds = part->span_kinds, .builder = builder, .progress = progress};
     struct error detail = ERROR_INIT;
     result = copy_all(&copy, part, &detail);
     selected_copy_finish(&copy);

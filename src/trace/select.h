@@ -22,6 +22,9 @@ struct trace_part {
     int64_t begin_ns, end_ns;         /* INT64_MIN, INT64_MAX: not limited on that side */
     const struct trace_filter *where; /* NULL = everything */
     const char *clock_domain;         /* only the nodes with this clock and what is of them; NULL = all */
+    /* Bits by enum span_kind, 0 = everything: only spans of these kinds, all tracks, samples with their innermost frame alone, and an
+     * instant each where the trace begins and ends, so that its extent stays what it was. */
+    uint64_t span_kinds;
 };
 
 int trace_select(const struct trace *trace, const struct trace_part *part, const struct progress *progress,

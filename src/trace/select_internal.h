@@ -12,6 +12,7 @@ struct selected_copy {
     const struct trace *trace;
     struct filter_match *match; /* NULL = everything */
     int64_t begin_ns, end_ns;
+    uint64_t span_kinds;        /* 0 = all rows */
     struct trace_builder *builder;
     const struct progress *progress;
     /* What has another number or time there, where several traces become one; NULL or 0: nothing has. */
@@ -56,5 +57,6 @@ bool copy_handle(const struct selected_copy *copy, span_id id, span_id *ret_hand
 /* The new id of what an old one names; none for what is not there. A failure sticks to the builder. */
 string_id copy_string(struct selected_copy *copy, string_id id);
 stack_id copy_stack(struct selected_copy *copy, stack_id id);
+stack_id copy_leaf(struct selected_copy *copy, stack_id id); /* as a stack of one frame */
 
 #endif

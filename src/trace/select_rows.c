@@ -124,7 +124,8 @@ static int take_span(struct selected_copy *copy, const struct span_block *block,
     copy->spans[id] = SPAN_WITHOUT;
     struct span span = {.track = block->info.track, .begin_ns = block->begin_ns[row], .end_ns = block->end_ns[row]};
     bool wanted = copy->tracks[span.track.index].index != ID_NONE && cut(copy, span.track, &span.begin_ns, &span.end_ns) &&
-                  (!copy->match || filter_match_span(copy->match, block, row));
+                  (!copy->match || filter_match_span(copy->match, block, row)) &&
+                  (!copy->span_kinds || copy->span_kinds >> (block->kind ? block->kind[row] : SPAN_KIND_UNKNOWN) & 1);
     int result = parent_handle(copy, block->parent ? block->parent[row] : SPAN_NONE, depth, &span.parent, err);
     if (result < 0)
         return result;
@@ -152,6 +153,11 @@ static int take_spans(struct selected_copy *copy, uint32_t index, struct error *
     return result;
 }
 
+static stack_id sample_stack(struct selected_copy *copy, stack_id stack)
+{
+    return copy->span_kinds ? copy_leaf(copy, stack) : copy_stack(copy, stack);
+}
+
 static int take_samples(struct selected_copy *copy, uint32_t index, struct error *err)
 {
     struct sample_block block;
@@ -162,7 +168,7 @@ static int take_samples(struct selected_copy *copy, uint32_t index, struct error
         if (!in_window(copy, block.time_ns[row]) || (copy->match && !filter_match_sample(copy->match, &block, row)))
             continue;
         struct sample sample = {.time_ns = copy_time(copy, block.time_ns[row]), .weight = block.weight ? block.weight[row] : 0,
-                                .stack = copy_stack(copy, block.stack ? block.stack[row] : STACK_NONE),
+                                .stack = sample_stack(copy, block.stack ? block.stack[row] : STACK_NONE),
                                 .cpu = block.cpu ? block.cpu[row] : UINT16_MAX,
                                 .event = block.event ? block.event[row] : 0, .flags = block.flags ? block.flags[row] : 0};
         result = trace_builder_add_sample(copy->builder, copy->tracks[block.info.track.index], &sample);
@@ -254,6 +260,18 @@ static int take_members(struct selected_copy *copy, uint32_t index, struct error
     return result;
 }
 
+/* Where the whole began and ended. */
+static int mark_extent(struct selected_copy *copy)
+{
+    int64_t begin_ns, end_ns;
+    trace_time_range(copy->trace, &begin_ns, &end_ns);
+    const struct instant first = {.time_ns = begin_ns}, last = {.time_ns = end_ns};
+    if (!copy->span_kinds || !copy->track_count || (begin_ns == 0 && end_ns == 0))
+        return 0;
+    int result = trace_builder_add_instant(copy->builder, copy->tracks[0], &first, NULL);
+    return result < 0 ? result : trace_builder_add_instant(copy->builder, copy->tracks[0], &last, NULL);
+}
+
 int select_rows(struct selected_copy *copy, struct error *err)
 {
     static int (*const take[FAMILY_COUNT])(struct selected_copy *, uint32_t, struct error *) = {
@@ -265,9 +283,11 @@ int select_rows(struct selected_copy *copy, struct error *err)
         copy->blocks_total += trace_block_count(copy->trace, (enum family)family);
     for (unsigned family = 0; family < FAMILY_COUNT; family++) {
         uint32_t blocks = trace_block_count(copy->trace, (enum family)family);
+        if (copy->span_kinds && (family == FAMILY_INSTANTS || family == FAMILY_COUNTERS))
+            continue;
         for (uint32_t i = 0; i < blocks && result == 0; i++)
             if (family >= FAMILY_LINKS || block_wanted(copy, (enum family)family, i))
                 result = take[family](copy, i, err);
     }
-    return result;
+    return result < 0 ? result : mark_extent(copy);
 }

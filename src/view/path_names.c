@@ -2,6 +2,7 @@
 /* What parts of a critical path are called. */
 #include "path_rows.h"
 
+#include "base/string_table.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -47,11 +48,16 @@ static const char *function_name(const struct trace *trace, frame_id frame)
     return frame.index < count ? trace_text(trace, frames[frame.index].function) : "";
 }
 
+static const char *text_of(const struct trace *trace, const struct activities *activities, string_id id)
+{
+    return activities->texts ? string_table_text(activities->texts, id) : trace_text(trace, id);
+}
+
 void path_part_name(const struct trace *trace, const struct activities *activities, const struct path_part *part,
                     struct text *out)
 {
     const struct activity *activity = &activities->rows[part->activity];
-    const char *name = trace_text(trace, activity->name);
+    const char *name = text_of(trace, activities, activity->name);
     if (part->activity == ACTIVITY_NONE)
         name = on_device(trace, part->track)        ? "(idle)"
                : *function_name(trace, part->frame) ? function_name(trace, part->frame)
@@ -76,7 +82,7 @@ const char *path_part_kind(const struct activities *activities, const struct pat
 const char *path_part_category(const struct trace *trace, const struct activities *activities,
                                const struct path_part *part)
 {
-    const char *category = trace_text(trace, activities->rows[part->activity].category);
+    const char *category = text_of(trace, activities, activities->rows[part->activity].category);
     if (*category || part->activity != ACTIVITY_NONE)
         return category;
     return part->state == PATH_WORK || part->state == PATH_DESCHEDULED ? "cpu" : "";

@@ -97,7 +97,7 @@ static int fill_parts(struct filling *filling, struct error *err)
 static int fill(struct filling *filling, const struct progress *progress, struct error *err)
 {
     struct path_report *report = filling->report;
-    int result = fill_bases(filling, progress, err);
+    int result = report->graph ? 0 : fill_bases(filling, progress, err);
     if (result == 0 && filling->options->where)
         result = activity_set_create(filling->trace, filling->options->where, &report->where, err);
     progress_update(progress, "finding the critical path", 0, 0);
@@ -114,6 +114,26 @@ int path_report_create(const struct trace *trace, const struct path_report_optio
         return error_set(err, -ENOMEM, "out of memory");
     report->by = options->by;
     struct filling filling = {.report = report, .trace = trace, .options = options};
+    int result = fill(&filling, progress, err);
+    if (result == 0)
+        *ret_report = TAKE_PTR(report);
+    return result;
+}
+
+int path_report_of_graph(struct dependency_graph *graph, struct activities *activities, enum path_dimension by,
+                         const struct progress *progress, struct path_report **ret_report, struct error *err)
+{
+    const struct path_report_options options = {.by = by};
+    CLEANUP(path_report_destroyp) struct path_report *report = calloc(1, sizeof *report);
+    if (!report) {
+        activities_destroy(activities);
+        dependency_graph_destroy(graph);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
+    report->by = by;
+    report->graph = graph;
+    report->activities = activities;
+    struct filling filling = {.report = report, .trace = graph->trace, .options = &options};
     int result = fill(&filling, progress, err);
     if (result == 0)
         *ret_report = TAKE_PTR(report);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Traces of random programs on nodes whose clocks are known: after the merge each message is joined to its own, each collective is whole, the
- * clocks are what they are within their bounds, and a repair leaves nothing that comes in before it went out.
+ * clocks are what they are within their bounds, and a repair leaves nothing that comes in before it went out. The dependency graph of pieces
+ * that know nothing of each other but their shared parts is that of the whole.
  */
+#include "analysis/graph_piece.h"
 #include "analysis/node_merge.h"
+#include "analysis/node_merge_piece.h"
 #include "base/error.h"
 #include "trace/builder.h"
 
@@ -134,6 +137,14 @@ static void send_message(struct program *program, int from, int to)
     assert_int_equal(trace_builder_add_link(program->builders[to], &(struct trace_link){.kind = LINK_KIND_REQUEST, .from = call, .to = end}), 0);
 }
 
+/* What no other rank gets to know of. */
+static void work(struct program *program, int rank)
+{
+    struct payload none = {0};
+    int64_t begin = program->free_ns[rank];
+    add_call(program, rank, "phase", SPAN_KIND_RANGE, begin, begin + random_between(100, 30000), &none);
+}
+
 static void meet(struct program *program, const char *name, int root)
 {
     uint64_t sequence = ++program->collectives;
@@ -185,6 +196,8 @@ static void run_program(struct program *program, int calls, bool probes, struct 
             meet(program, "MPI_Allreduce", -1);
         else if (what == 1)
             meet(program, "MPI_Bcast", from);
+        else if (what == 2)
+            work(program, from);
         else
             send_message(program, from, (from + (int)random_between(1, RANKS - 1)) % RANKS);
     }
@@ -291,6 +304,96 @@ static void check_offsets(const struct program *program, const struct node_merge
     }
 }
 
+/* --- in pieces ---------------------------------------------------------------------------------------------------- */
+
+static struct trace *merge_shared_parts(struct trace *traces[RANKS], struct parcel *frame)
+{
+    struct trace *parts[RANKS];
+    struct node_merge_report report;
+    struct error err = ERROR_INIT;
+    for (int rank = 0; rank < RANKS; rank++)
+        if (merge_shared_part(traces[rank], merge_shared_kinds(traces[rank]), NULL, &parts[rank], &err) < 0)
+            fail_msg("%s", err.text);
+    struct trace *shared = merge(parts, false, &report);
+    merge_frame_pack(shared, &report, frame);
+    node_merge_report_finish(&report);
+    for (int rank = 0; rank < RANKS; rank++)
+        trace_unref(parts[rank]);
+    return shared;
+}
+
+static void pack_piece(struct trace *traces[RANKS], const struct parcel *frame, uint32_t first, uint32_t count, struct parcel *piece)
+{
+    struct parcel own = *frame;
+    struct trace *trace;
+    struct error err = ERROR_INIT;
+    uint32_t first_track;
+    if (node_merge_piece(&own, (const struct trace *const *)(const void *)(traces + first), first, count, NULL, &trace, &first_track, &err) < 0 ||
+        graph_piece_pack(trace, first_track, merge_shared_kinds(trace), NULL, piece, &err) < 0)
+        fail_msg("%s", err.text);
+    trace_unref(trace);
+}
+
+#define SAME(column, count) assert_memory_equal(joined->column, graph->column, (count) * sizeof *graph->column)
+
+static void compare_graphs(const struct dependency_graph *joined, const struct dependency_graph *graph)
+{
+    assert_int_equal(joined->lane_count, graph->lane_count);
+    assert_int_equal(joined->point_count, graph->point_count);
+    assert_int_equal(joined->edge_count, graph->edge_count);
+    assert_memory_equal(&joined->counts, &graph->counts, sizeof graph->counts);
+    for (uint32_t l = 0; l < graph->lane_count; l++) {
+        assert_int_equal(joined->lanes[l].track.index, graph->lanes[l].track.index);
+        assert_int_equal(joined->lanes[l].clock_bound_ns, graph->lanes[l].clock_bound_ns);
+        assert_int_equal(joined->lanes[l].first_point, graph->lanes[l].first_point);
+    }
+    SAME(time_ns, graph->point_count);
+    SAME(lane, graph->point_count);
+    SAME(interval, graph->point_count);
+    SAME(span, graph->point_count);
+    SAME(interval_weight_ns, graph->point_count);
+    SAME(order, graph->point_count);
+    SAME(first_edge, graph->point_count + 1);
+    for (uint32_t e = 0; e < graph->edge_count; e++) {
+        const struct graph_edge *own = &joined->edges[e], *other = &graph->edges[e];
+        assert_true(own->from == other->from && own->rule == other->rule && own->confidence == other->confidence && own->bound == other->bound &&
+                    own->weight_ns == other->weight_ns);
+    }
+}
+
+static void check_pieces(struct trace *traces[RANKS], const struct trace *whole, uint32_t count)
+{
+    struct parcel frame = PARCEL_INIT, pieces[RANKS] = {PARCEL_INIT};
+    struct dependency_graph *graph, *joined;
+    struct error err = ERROR_INIT;
+    struct trace *shared = merge_shared_parts(traces, &frame);
+    for (uint32_t i = 0; i < count; i++)
+        pack_piece(traces, &frame, RANKS * i / count, RANKS * (i + 1) / count - RANKS * i / count, &pieces[i]);
+    if (dependency_graph_create(whole, NULL, NULL, &graph, &err) < 0 || graph_pieces_join(shared, pieces, count, NULL, &joined, &err) < 0)
+        fail_msg("%s", err.text);
+    compare_graphs(joined, graph);
+    dependency_graph_destroy(joined);
+    dependency_graph_destroy(graph);
+    trace_unref(shared);
+    parcel_finish(&frame);
+}
+
+static void test_pieces_make_the_graph_of_the_whole(void **unused)
+{
+    for (int round = 0; round < 24; round++) {
+        struct program program;
+        struct trace *traces[RANKS];
+        struct node_merge_report report;
+        run_program(&program, (int)random_between(100, 400), round % 2, traces);
+        struct trace *whole = merge(traces, false, &report);
+        check_pieces(traces, whole, (uint32_t)random_between(1, RANKS));
+        node_merge_report_finish(&report);
+        trace_unref(whole);
+        for (int rank = 0; rank < RANKS; rank++)
+            trace_unref(traces[rank]);
+    }
+}
+
 static void run_rounds(bool probes)
 {
     for (int round = 0; round < 60; round++) {
@@ -333,6 +436,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_programs_with_probes),
         cmocka_unit_test(test_random_programs_by_their_messages),
+        cmocka_unit_test(test_pieces_make_the_graph_of_the_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

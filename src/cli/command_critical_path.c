@@ -2,7 +2,9 @@
 /* `critical-path`: what the run's time hung on, over all backends. */
 #include "commands.h"
 #include "open_together.h"
+#include "parallel_program.h"
 #include "print_path.h"
+#include "ranks_path.h"
 
 #include "base/cleanup.h"
 #include "base/thread_pool.h"
@@ -150,6 +152,7 @@ static int find_all(const struct path_values *values, const struct trace *trace,
     else if (wanted && result == 0)
         find_blame(&blaming);
     *ret_blame = blaming.blame;
+    ret_blame->texts = trace_strings(trace);
     if (result == 0 && blaming.result < 0)
         return error_set(err, blaming.result, "%s", blaming.err.text);
     return result;
@@ -159,7 +162,7 @@ static int show(const struct path_values *values, const struct trace *trace, con
                 const struct invocation *invocation, struct error *err)
 {
     CLEANUP(path_report_destroyp) struct path_report *report = NULL;
-    struct path_blame blame = {NULL, 0};
+    struct path_blame blame = {NULL, 0, NULL};
     int result = find_all(values, trace, filter, invocation, &report, &blame, err);
     CLEANUP(freep) struct wait_blame *rows = blame.rows;
     if (result == 0 && values->output)
@@ -185,15 +188,55 @@ static int open_run(const struct invocation *invocation, struct trace **ret_trac
     return result;
 }
 
-static int run(const void *values, const struct invocation *invocation, struct error *err)
+static int show_of_ranks(const struct rank_group *group, const struct path_values *values, const struct invocation *invocation,
+                         struct error *err)
 {
-    const struct path_values *path_values = values;
+    CLEANUP(ranks_path_finish) struct ranks_path path = {0};
+    enum path_dimension by = values->by ? (enum path_dimension)path_dimension_find(values->by) : PATH_BY_ACTIVITY;
+    int result = ranks_path_find(group, invocation, by, invocation->format != OUTPUT_CSV, &path, err);
+    if (group->rank)
+        return result < 0 ? EXIT_FAILED : 0; /* rank 0 says why */
+    if (result < 0)
+        return result;
+    output_progress_clear();
+    return print(values, path.report, &path.blame, invocation, err);
+}
+
+/* What needs the whole trace in one place; NULL: nothing does. */
+static const char *needs_one_process(const struct path_values *values, const struct invocation *invocation)
+{
+    if (values->output)
+        return "with -o";
+    if (values->where)
+        return "with --where";
+    if (values->by && path_dimension_find(values->by) == PATH_BY_PATH)
+        return "by path";
+    return invocation->operand_count == 1 ? "of one trace" : NULL;
+}
+
+static int run_alone(const struct path_values *values, const struct invocation *invocation, struct error *err)
+{
     CLEANUP(trace_filter_destroyp) struct trace_filter *filter = NULL;
     CLEANUP(trace_unrefp) struct trace *trace = NULL;
-    int result = path_values->where ? trace_filter_compile(path_values->where, &filter, err) : 0;
+    int result = values->where ? trace_filter_compile(values->where, &filter, err) : 0;
     if (result == 0)
         result = open_run(invocation, &trace, err);
-    return result < 0 ? result : show(path_values, trace, filter, invocation, err);
+    return result < 0 ? result : show(values, trace, filter, invocation, err);
+}
+
+static int run(const void *values, const struct invocation *invocation, struct error *err)
+{
+    struct launcher_rank launched;
+    if (!launcher_rank_find(&launched) || launched.size == 1)
+        return run_alone(values, invocation, err);
+    const char *why = needs_one_process(values, invocation);
+    const struct rank_group *group = why ? NULL : parallel_join(&launched, &why, err);
+    if (group)
+        return show_of_ranks(group, values, invocation, err);
+    if (err->code || launched.rank)
+        return err->code && !launched.rank ? err->code : 0;
+    log_warning(invocation->log, "the critical path %s is found by rank 0 alone", why);
+    return run_alone(values, invocation, err);
 }
 
 static void details(struct text *out)
@@ -224,11 +267,13 @@ const struct command command_critical_path = {
         "model), medium (only "
         "the times). What nothing explains is shown as unexplained.\n\n"
         "Several traces are those that ranks or nodes of one run left, and are put together in memory as `hprofiler "
-        "merge-nodes` does it, which has options for clocks that nothing compares.",
+        "merge-nodes` does it, which has options for clocks that nothing compares. Under `mpirun -np N`, with several "
+        "traces, N processes share the work, and rank 0 prints what one process would.",
     .examples =
         "hprofiler critical-path app.hprofiler.json\n    where to begin\n"
         "hprofiler critical-path app.hpt --by function --where rank=0\n    the code of rank 0 on it, by function\n"
         "hprofiler critical-path app.*.hpt\n    of a run of which each rank left a trace\n"
+        "mpirun -np 4 hprofiler critical-path app.*.hpt\n    the same by four processes, on one machine or several\n"
         "hprofiler critical-path app.hpt -o path.hprofiler.json\n    for Perfetto: the path as a track of its own\n",
     .details = details,
     .options = options,

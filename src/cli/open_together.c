@@ -12,14 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct inputs {
-    struct trace **traces;
-    const char **names; /* the invocation's */
-    uint32_t count;
-    size_t capacity, name_capacity;
-};
-
-static void inputs_finish(struct inputs *inputs)
+void inputs_finish(struct inputs *inputs)
 {
     for (uint32_t i = 0; i < inputs->count; i++)
         trace_unref(inputs->traces[i]);
@@ -62,19 +55,22 @@ static int merge_inputs(const struct inputs *inputs, const struct node_merge_opt
                       ret_report, err);
 }
 
+int open_input(struct inputs *inputs, const char *path, const struct progress *progress, const struct log *log, struct error *err)
+{
+    CLEANUP(trace_unrefp) struct trace *trace = NULL;
+    int code = trace_open(path, progress, log, &trace, err);
+    if (code == 0 && trace_has_several_clocks(trace))
+        return add_clocks(inputs, trace, path, progress, err);
+    return code ? code : add_inputs(inputs, (struct trace *[]){trace_ref(trace)}, 1, path, err);
+}
+
 int open_together(const struct invocation *invocation, const struct node_merge_options *how, struct trace **ret_trace,
                   struct node_merge_report *ret_report, struct error *err)
 {
     CLEANUP(inputs_finish) struct inputs inputs = {0};
     int code = 0;
-    for (int i = 0; i < invocation->operand_count && code == 0; i++) {
-        CLEANUP(trace_unrefp) struct trace *trace = NULL;
-        code = trace_open(invocation->operands[i], invocation->progress, invocation->log, &trace, err);
-        if (code == 0 && trace_has_several_clocks(trace))
-            code = add_clocks(&inputs, trace, invocation->operands[i], invocation->progress, err);
-        else if (code == 0)
-            code = add_inputs(&inputs, (struct trace *[]){trace_ref(trace)}, 1, invocation->operands[i], err);
-    }
+    for (int i = 0; i < invocation->operand_count && code == 0; i++)
+        code = open_input(&inputs, invocation->operands[i], invocation->progress, invocation->log, err);
     return code ? code : merge_inputs(&inputs, how, invocation->progress, ret_trace, ret_report, err);
 }
 

@@ -8,6 +8,16 @@
 
 struct trace;
 
+/* Traces that are to be merged: one a clock, so that a file can be several. */
+struct inputs {
+    struct trace **traces;
+    const char **names; /* whose paths they are: of who opened them */
+    uint32_t count;
+    size_t capacity, name_capacity;
+};
+void inputs_finish(struct inputs *inputs);
+int open_input(struct inputs *inputs, const char *path, const struct progress *progress, const struct log *log, struct error *err);
+
 /* All operands of the invocation, merged as `how` says. */
 int open_together(const struct invocation *invocation, const struct node_merge_options *how, struct trace **ret_trace,
                   struct node_merge_report *ret_report, struct error *err);

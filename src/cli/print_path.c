@@ -223,9 +223,9 @@ static void json_blame(struct json *json, const struct trace *trace, const struc
     for (size_t i = 0; i < blame->count; i++) {
         const struct wait_blame *row = &blame->rows[i];
         json_open(json, NULL, '{');
-        json_string(json, "cause", trace_text(trace, row->cause));
+        json_string(json, "cause", string_table_text(blame->texts, row->cause));
         json_lane(json, "cause_lane", trace, row->cause_lane);
-        json_string(json, "victim", trace_text(trace, row->victim));
+        json_string(json, "victim", string_table_text(blame->texts, row->victim));
         json_lane(json, "victim_lane", trace, row->victim_lane);
         json_string(json, "pattern", wait_pattern_name((enum wait_pattern)row->pattern));
         json_i64(json, "time_ns", row->time_ns);
@@ -282,11 +282,10 @@ void print_path_csv(const struct path_rows *rows, int64_t whole_ns, uint64_t top
     }
 }
 
-static void blame_side(struct table *table, const struct trace *trace, string_id name, track_id lane,
+static void blame_side(struct table *table, const struct trace *trace, const char *of, track_id lane,
                        const char *otherwise)
 {
     struct text text = TEXT_INIT;
-    const char *of = trace_text(trace, name);
     text_add_string(&text, *of ? of : otherwise);
     if (lane.index != ID_NONE) {
         text_add_string(&text, " @ ");
@@ -325,8 +324,8 @@ void print_path_blame(const struct trace *trace, const struct path_blame *blame,
         table_cell(table, format_in_unit(time, sizeof time, row->time_ns, unit));
         table_cell(table, format_count(count, sizeof count, row->count));
         table_cell(table, wait_pattern_name((enum wait_pattern)row->pattern));
-        blame_side(table, trace, row->victim, row->victim_lane, "(nothing to do)");
-        blame_side(table, trace, row->cause, row->cause_lane,
+        blame_side(table, trace, string_table_text(blame->texts, row->victim), row->victim_lane, "(nothing to do)");
+        blame_side(table, trace, string_table_text(blame->texts, row->cause), row->cause_lane,
                    row->cause_lane.index != ID_NONE ? "(code)" : "(not known)");
     }
     table_draw(table, look, 2, out);

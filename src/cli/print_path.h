@@ -10,6 +10,7 @@
 struct path_blame {
     struct wait_blame *rows; /* most time first */
     size_t count;
+    const struct string_table *texts; /* of their names */
 };
 
 /* Parts of a long text are written on the way; the rest is left in `out`. */

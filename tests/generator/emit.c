@@ -148,6 +148,7 @@ static void set_metadata(struct sim *sim)
 {
     char key[64], text[128];
     trace_builder_set_metadata(sim->builder, "command", "generated");
+    trace_builder_set_metadata(sim->builder, "clock_domain", "generated:1");
     trace_builder_set_metadata(sim->builder, "start_monotonic_raw_ns", "0");
     trace_builder_set_metadata(sim->builder, "start_realtime_ns", "0");
     if (sim->rank_count < 2)

@@ -377,6 +377,9 @@ struct wait_sum *wait_sum(const struct sim *sim, enum pattern pattern, uint32_t 
 void emit_start(struct sim *sim);
 void emit_end(struct sim *sim, struct trace **ret_trace);
 uint32_t token_new(struct sim *sim);
+
+/* split.c: a trace of each rank, its number in place of "%r". */
+void split_write(const struct trace *whole, const char *pattern);
 struct emitted {
     uint32_t lane, token, parent;
     int64_t begin_ns, end_ns;

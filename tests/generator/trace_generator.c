@@ -27,7 +27,7 @@ static void usage(FILE *file)
                   "  --gomp             OpenMP as it is recorded of GCC's libgomp: no static loops, all parts end with their region\n"
                   "  --check            judges the simulation by enumeration\n"
                   "  --read FILE        only reads all of a trace, as a measure for other readers\n"
-                  "  -o FILE            the trace\n");
+                  "  -o FILE            the trace; with %%r in its name a trace of each rank\n");
 }
 
 static uint64_t number(const char *text)
@@ -162,7 +162,9 @@ int main(int argc, char **argv)
     emit_start(&sim);
     sim_run(&sim);
     emit_end(&sim, &trace);
-    if (trace_write_native(trace, options.output, NULL, &err) < 0)
+    if (strstr(options.output, "%r"))
+        split_write(trace, options.output);
+    else if (trace_write_native(trace, options.output, NULL, &err) < 0)
         fail(err.text);
     if (options.check)
         check_by_enumeration(&sim);

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""`mpirun -np N hprofiler critical-path TRACE...`: each rank reads its share of the traces, and what rank 0 prints is what one process
+prints, to the byte; with as many ranks as one likes, under any MPI that is there."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+FAMILIES = {"openmpi": ["mpirun.openmpi", "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])], "mpich": ["mpirun.mpich"]}
+
+
+def call(*command, status=0, errors=None):
+    """stdout; what is in stderr, for who wants to know."""
+    done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    assert (done.returncode != 0) == (status != 0), done.stderr
+    if errors is not None:
+        errors.append(done.stderr)
+    return done.stdout
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request, hprofiler):
+    if not shutil.which(FAMILIES[request.param][0]):
+        pytest.skip(f"no mpirun of {request.param}")
+    if not (pathlib.Path(hprofiler).parent / f"hprofiler_parallel-{request.param}").exists():
+        pytest.skip(f"built without {request.param}")
+    return request.param
+
+
+@pytest.fixture
+def ranks(family, hprofiler):
+    def start(count, *words, **options):
+        return call(*FAMILIES[family], "-np", count, hprofiler, "critical-path", *words, **options)
+    return start
+
+
+@pytest.fixture(scope="module")
+def simulated(hprofiler, tmp_path_factory):
+    """MPI, OpenMP and devices at once, a trace for each of 4 ranks."""
+    generator = pathlib.Path(hprofiler).parents[1] / "tests/trace_generator"
+    if not generator.exists():
+        pytest.skip("the generator of traces is not built")
+    folder = tmp_path_factory.mktemp("simulated")
+    call(generator, "--lanes", 32, "--spans", 20000, "--no-what-if", "-o", folder / "t.%r.hpt")
+    return [folder / f"t.{rank}.hpt" for rank in range(4)]
+
+
+@pytest.fixture(scope="module")
+def recorded(family, hprofiler, apps, tmp_path_factory):
+    """A program of MPI and OpenMP, recorded with samples, a trace for each of 3 ranks."""
+    program = apps / f"graph_mpi-{family}"
+    if not program.exists():
+        pytest.skip(f"no program of {family}")
+    folder = tmp_path_factory.mktemp("recorded")
+    call(*FAMILIES[family], "-np", 3, hprofiler, "run", "-b", "cpu,mpi,openmp", "--no-summary", "-o", folder / "t.%r.hpt", "--", program, "hybrid", 3)
+    return [folder / f"t.{rank}.hpt" for rank in range(3)]
+
+
+@pytest.mark.parametrize("count", [2, 3, 6])
+def test_ranks_print_what_one_process_prints(hprofiler, ranks, simulated, count):
+    """More ranks than traces, and shares of different size, as well."""
+    errors = []
+    alone = call(hprofiler, "critical-path", *simulated, "--format", "json")
+    assert ranks(count, *simulated, "--format", "json", errors=errors) == alone
+    assert "alone" not in errors[0]
+    rules = {row["rule"] for row in json.loads(alone)["edges"]}
+    assert {"message", "collective", "fork", "launch"} <= rules
+    patterns = {row["pattern"] for row in json.loads(alone)["blame"]}
+    assert len(patterns) > 3
+
+
+def test_samples_divide_code_among_functions(hprofiler, ranks, recorded):
+    for options in ("--format json --by function", "--format csv"):
+        assert ranks(2, *recorded, *options.split()) == call(hprofiler, "critical-path", *recorded, *options.split())
+
+
+def test_text_is_the_same(family, hprofiler, ranks, simulated):
+    if family == "openmpi":
+        pytest.skip("its mpirun gives the first rank a terminal, for which text is drawn otherwise")
+    assert ranks(3, *simulated, "--top", 5) == call(hprofiler, "critical-path", *simulated, "--top", 5)
+
+
+def test_one_failure_ends_all_and_says_so_once(ranks, simulated, tmp_path):
+    errors = []
+    for wrong in (tmp_path / "nowhere.hpt", simulated[0]):
+        traces = [*simulated[:2], wrong]
+        assert ranks(3, *traces, status=1, errors=errors) == ""
+        message = "nowhere.hpt" if wrong != simulated[0] else "not of one run"
+        assert errors[-1].count(message) == 1, errors[-1]
+
+
+def test_what_one_process_has_to_do_is_left_to_rank_0(hprofiler, ranks, simulated):
+    errors = []
+    options = ["--where", "rank=1", "--format", "csv"]
+    assert ranks(2, *simulated, *options, errors=errors) == call(hprofiler, "critical-path", *simulated, *options)
+    assert errors[0].count("found by rank 0 alone") == 1
+
+
+def test_without_the_program_rank_0_does_it_alone(family, hprofiler, simulated, tmp_path):
+    """As built where no MPI was: the program has nobody beside it."""
+    errors = []
+    lonely = shutil.copy(hprofiler, tmp_path / "hprofiler")
+    text = call(*FAMILIES[family], "-np", 2, lonely, "critical-path", *simulated, "--format", "csv", errors=errors)
+    assert text == call(hprofiler, "critical-path", *simulated, "--format", "csv")
+    assert errors[0].count("found by rank 0 alone") == 1

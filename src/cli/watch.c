@@ -126,6 +126,7 @@ void watch_recorded(struct watch *watch)
     set_of_ui(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGTSTP);
     pthread_sigmask(SIG_BLOCK, &set, &watch->signals_before);
     watch->recorded = true;
 }
@@ -140,6 +141,17 @@ void watch_failed(struct watch *watch, const struct error *problem)
     live_fail(watch->live, problem->text);
 }
 
+/* A Ctrl-Z of the UI's time is of no use to anybody now. */
+static void forget_stop(void)
+{
+    static const struct timespec at_once = {0, 0};
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    while (sigtimedwait(&stop, NULL, &at_once) > 0)
+        ;
+}
+
 void watch_finish(struct watch *watch)
 {
     if (!watch->live)
@@ -149,8 +161,10 @@ void watch_finish(struct watch *watch)
     uint64_t lost = live_destroy(watch->live);
     watch->live = NULL;
     output_hold(false);
-    if (watch->recorded)
+    if (watch->recorded) {
+        forget_stop();
         pthread_sigmask(SIG_SETMASK, &watch->signals_before, NULL);
+    }
     if (lost)
         log_warning(watch->log, "%" PRIu64 " bytes of the program's output could not be kept while the UI was open: the disk is full", lost);
     if (watch->problem.code)

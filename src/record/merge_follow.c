@@ -23,7 +23,7 @@ int merge_follow_create(const char *session_directory, struct spool *spool, stru
     follow->spool = spool;
     follow->options.keep_session = true; /* and no log: what there is to say is said by the merge in the end */
     follow->merge = (struct merge){.directory = session_directory, .directory_fd = -1, .options = &follow->options,
-                                   .node = NODE_NONE, .following = true};
+                                   .node = NODE_NONE, .following = true, .look_again = true};
     if (spool_marks_create(&follow->merge.marks) < 0)
         return error_set(err, -ENOMEM, "out of memory");
     int code = merge_open(&follow->merge, err);

@@ -57,6 +57,9 @@ struct merge {
     node_id node;
     struct merge_process **processes; /* sorted by key; each stays where it is */
     size_t process_count, process_capacity;
+    size_t sorted_count;      /* of them; the others came with the present look at the directory */
+    uint32_t announced;       /* while following: what targets had announced at the last look */
+    bool look_again;          /* a file was still being made */
     struct clock_pairs pairs; /* the recorder's */
     struct clock_line line;
     bool line_tried;

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 
 #define SMALL_LOG 65536u
+enum { FOLLOWED_MAXIMUM = 8192 }; /* programs whose files stay mapped while a recording is followed: mappings are limited in number */
 
 static const struct merge_handler *handler_find(const struct merge *merge, uint16_t kind, enum merge_pass pass)
 {
@@ -66,7 +67,7 @@ static int records_walk(struct merge *merge, const struct merge_stream *stream, 
 
 static struct merge_process *process_find(struct merge *merge, uint64_t key)
 {
-    size_t low = 0, high = merge->process_count;
+    size_t low = 0, high = merge->sorted_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (merge->processes[middle]->key < key)
@@ -74,7 +75,7 @@ static struct merge_process *process_find(struct merge *merge, uint64_t key)
         else
             high = middle;
     }
-    return low < merge->process_count && merge->processes[low]->key == key ? merge->processes[low] : NULL;
+    return low < merge->sorted_count && merge->processes[low]->key == key ? merge->processes[low] : NULL;
 }
 
 static uint64_t first_time(const uint8_t *data, size_t size)
@@ -277,20 +278,11 @@ static int process_add(struct merge *merge, const struct merge_process *given)
     return 0;
 }
 
-/* A recording that goes on: a file that isn't whole yet is looked for again, and one that is known stays. */
-static bool is_waited_for(const struct merge *merge, const struct target_name *name)
-{
-    for (size_t i = 0; merge->following && i < merge->process_count; i++)
-        if (merge->processes[i]->key == name->key)
-            return false;
-    return true;
-}
-
 static int process_open(struct merge *merge, enum merge_pass pass, const struct target_name *name, const char *file)
 {
     void *map;
     size_t size;
-    if (!is_waited_for(merge, name))
+    if (merge->following && (process_find(merge, name->key) || merge->process_count >= FOLLOWED_MAXIMUM))
         return 0;
     int code = target_file_map(merge->directory_fd, file, sizeof(struct wire_process), false, &map, &size);
     if (code == -ENOMEM)
@@ -299,6 +291,7 @@ static int process_open(struct merge *merge, enum merge_pass pass, const struct 
     if (!header || !target_process_valid(header, size)) {
         if (header)
             munmap(map, size);
+        merge->look_again = true;
         if (!merge->following)
             trace_builder_add_ledger(merge->builder, "process files", 1, 0, 1, "damaged, or of another format");
         return 0;
@@ -350,11 +343,17 @@ static int files_visit(struct merge *merge, enum target_file kind, enum merge_pa
 
 int merge_sources_open(struct merge *merge, struct error *err)
 {
+    uint32_t announced = __atomic_load_n(&merge->session->announced, __ATOMIC_ACQUIRE);
+    if (merge->following && announced == merge->announced && !merge->look_again)
+        return 0;
+    merge->announced = announced;
+    merge->look_again = false;
     int code = files_visit(merge, TARGET_FILE_PROCESS, MERGE_LIFE, process_open);
     if (code)
         return error_set_errno(err, code, "%s: cannot be read", merge->directory);
     if (merge->process_count)
         qsort(merge->processes, merge->process_count, sizeof *merge->processes, by_key);
+    merge->sorted_count = merge->process_count;
     return 0;
 }
 

@@ -273,8 +273,10 @@ static int record(struct recorder *recorder, const char *command, struct record_
     struct record_result result = {.wait_status = -1};
     sigset_t block;
     record_signals_set(&block);
-    if (recorder->options->live)
+    if (recorder->options->live) {
         sigaddset(&block, SIGWINCH); /* whose terminal it is at the moment takes it: the UI's thread, or the relay's */
+        sigaddset(&block, SIGTSTP);  /* a recorder that is stopped loses what it is there for, and nobody would read the target's terminal */
+    }
     int r = launch_state_enter(&recorder->state, &block, err);
     if (r < 0)
         return r;

@@ -18,6 +18,17 @@ static struct merge_follow *follow_begin(struct fixture *fixture)
     return follow;
 }
 
+/* A process file as its runtime makes it: and it says so. */
+static void announce_process(struct fixture *fixture, int32_t pid, uint64_t key, int64_t start_ns, uint32_t *ret_ids)
+{
+    uint32_t announced;
+    fixture_process(fixture, pid, key, 0, start_ns, names, ret_ids);
+    CLEANUP(closep) int file = openat(session_directory_fd(fixture->session), "session", O_RDWR);
+    assert_int_equal(pread(file, &announced, sizeof announced, offsetof(struct wire_session, announced)), sizeof announced);
+    announced++;
+    assert_int_equal(pwrite(file, &announced, sizeof announced, offsetof(struct wire_session, announced)), sizeof announced);
+}
+
 /* The snapshot of a round, or the last one where nothing was new. */
 static void follow_round(struct merge_follow *follow, struct trace **trace)
 {
@@ -52,7 +63,7 @@ static void test_each_record_once(void **state)
     CLEANUP(merge_follow_destroyp) struct merge_follow *follow = follow_begin(fixture);
     follow_round(follow, &trace);
     assert_true(!trace || trace_row_count(trace, FAMILY_SPANS) == 0);
-    fixture_process(fixture, 4242, FIXTURE_KEY, 0, session_start_raw_ns(fixture->session), names, ids);
+    announce_process(fixture, 4242, FIXTURE_KEY, session_start_raw_ns(fixture->session), ids);
     put_spans(fixture, FIXTURE_KEY, ids[0], 0, 3);
     follow_round(follow, &trace);
     assert_int_equal(trace_row_count(trace, FAMILY_SPANS), 3);
@@ -82,13 +93,13 @@ static void test_processes_come(void **state)
     int64_t start = session_start_raw_ns(fixture->session);
     struct trace *trace = NULL;
     CLEANUP(merge_follow_destroyp) struct merge_follow *follow = follow_begin(fixture);
-    fixture_process(fixture, 4242, FIXTURE_KEY, 0, start, names, ids);
+    announce_process(fixture, 4242, FIXTURE_KEY, start, ids);
     put_spans(fixture, FIXTURE_KEY, ids[0], 0, 3);
     follow_round(follow, &trace);
     for (int i = 0; i < 40; i++) {
-        fixture_process(fixture, 5000 + i, FIXTURE_KEY - 20 + (uint64_t)i, 0, start + MS, names, later_ids);
         if (i == 20) /* the key of the first */
             continue;
+        announce_process(fixture, 5000 + i, FIXTURE_KEY - 20 + (uint64_t)i, start + MS, later_ids);
         put_spans(fixture, FIXTURE_KEY - 20 + (uint64_t)i, later_ids[1], 3, 5);
         put_spans(fixture, FIXTURE_KEY, ids[0], 3 + i, 4 + i);
         follow_round(follow, &trace);
@@ -109,7 +120,7 @@ static void test_half_a_block_waits(void **state)
     struct stat whole;
     char bytes[4096];
     CLEANUP(merge_follow_destroyp) struct merge_follow *follow = follow_begin(fixture);
-    fixture_process(fixture, 4242, FIXTURE_KEY, 0, session_start_raw_ns(fixture->session), names, ids);
+    announce_process(fixture, 4242, FIXTURE_KEY, session_start_raw_ns(fixture->session), ids);
     put_spans(fixture, FIXTURE_KEY, ids[0], 0, 3);
     CLEANUP(closep) int file = openat(session_directory_fd(fixture->session), "spool-00000001", O_RDWR);
     assert_int_equal(fstat(file, &whole), 0);

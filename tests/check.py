@@ -192,7 +192,8 @@ def tidy_commands(folder):
 
 def tidy_source(source, entry, cache, salt):
     """What clang-tidy has against a source, None for nothing. It is not asked again before the source, its headers or the rules change."""
-    words = [word.replace("\\", "") for word in entry["command"].split() if re.match(r"-[IDf]|-std", word)]
+    command = entry["command"].replace("\\", "").replace("-isystem ", "-isystem")
+    words = [word for word in command.split() if re.match(r"-[IDf]|-isystem|-std", word)]
     includes = subprocess.run(["clang", "-MM", *words, source], capture_output=True, text=True, check=True).stdout
     stamp = cache / file_digest(includes.replace("\\\n", " ").split(":", 1)[1].split(), salt + entry["command"].encode())
     if not stamp.exists():

@@ -77,6 +77,7 @@ int wait_find_windows(struct wait_building *building);
 int wait_find_openmp(struct wait_building *building);
 int wait_find_idle_threads(struct wait_building *building);
 int wait_find_devices(struct wait_building *building);
+int wait_find_nccl(struct wait_building *building);
 
 /* Code outside of calls that a delay is made of. */
 struct wait_outside {

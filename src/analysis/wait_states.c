@@ -145,6 +145,7 @@ static int find_all(struct wait_building *building)
         {wait_find_messages, WAITS_BETWEEN_PROCESSES}, {wait_find_collectives, WAITS_BETWEEN_PROCESSES},
         {wait_find_windows, WAITS_BETWEEN_PROCESSES},  {wait_find_openmp, WAITS_WITHIN_PROCESSES},
         {wait_find_idle_threads, WAITS_WITHIN_PROCESSES}, {wait_find_devices, WAITS_WITHIN_PROCESSES},
+        {wait_find_nccl, WAITS_BETWEEN_PROCESSES},
     };
     int result = find_requests(building);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && result == 0; i++)

@@ -388,6 +388,48 @@ static span_id launch(struct world *world, int64_t call_ns, track_id lane, int64
 }
 
 /* Two streams; the host synchronises the first, then launches more only at 1000, then copies and waits for it. */
+/* Three ranks of NCCL, each with its lanes of operations and of kernels, whose kernels begin at 100, 300 and 200 and end at 400. */
+static int64_t device_collective(const char *name, uint64_t root)
+{
+    struct world world;
+    struct trace *trace;
+    group_id group;
+    world_start(&world);
+    const struct trace_group row = {.kind = LINK_KIND_COLLECTIVE, .name = trace_builder_string(world.builder, name), .sequence = 5};
+    assert_int_equal(trace_builder_add_group(world.builder, &row, &group), 0);
+    for (int rank = 0; rank < 3; rank++) {
+        static const int64_t begins_ns[] = {100, 300, 200};
+        track_id operations = stream_of(&world, 0), kernels = stream_of(&world, 0);
+        struct payload payload = {.kind = PAYLOAD_COLLECTIVE};
+        set(&payload, FIELD_COLLECTIVE_root, root);
+        const track_id lanes[] = {operations, kernels};
+        for (int i = 0; i < 2; i++) {
+            trace_builder_track(world.builder, lanes[i])->device = -1;
+            trace_builder_track(world.builder, lanes[i])->process = trace_builder_track(world.builder, world.lanes[rank])->process;
+        }
+        span_id span = add(&world, operations, 50, 410, "nccl", name, SPAN_KIND_COLLECTIVE, &payload);
+        add(&world, kernels, 20, 40, "nccl", "an earlier one", SPAN_KIND_KERNEL, NULL);
+        add(&world, kernels, begins_ns[rank], 400, "nccl", "kernel", SPAN_KIND_KERNEL, NULL);
+        const struct group_member member = {.group = group, .span = span, .rank = rank};
+        assert_int_equal(trace_builder_add_member(world.builder, &member), 0);
+    }
+    struct wait_states *states = finish(&world, &trace);
+    int64_t waited_ns = states->sums[WAIT_DEVICE_COLLECTIVE].time_ns;
+    assert_int_equal(states->waited_ns, waited_ns);
+    wait_states_destroy(states);
+    trace_unref(trace);
+    return waited_ns;
+}
+
+static void test_devices_wait_for_the_last_rank(void **state)
+{
+    (void)state;
+    assert_int_equal(device_collective("AllReduce", 0), 200 + 100);
+    assert_int_equal(device_collective("Broadcast", 2), 100); /* rank 0; rank 1 came after the root */
+    assert_int_equal(device_collective("Broadcast", 0), 0);
+    assert_int_equal(device_collective("Reduce", 2), 100);    /* the root alone */
+}
+
 static void test_hosts_and_devices_wait_for_each_other(void **state)
 {
     (void)state;
@@ -466,6 +508,7 @@ int main(void)
         cmocka_unit_test(test_tasks_at_a_barrier_are_no_waiting),
         cmocka_unit_test(test_a_lock_is_charged_to_its_holder),
         cmocka_unit_test(test_hosts_and_devices_wait_for_each_other),
+        cmocka_unit_test(test_devices_wait_for_the_last_rank),
         cmocka_unit_test(test_threads_without_work),
         cmocka_unit_test(test_an_empty_trace_has_no_waits),
     };

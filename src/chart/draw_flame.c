@@ -19,6 +19,10 @@ static void add_tip(struct drawing *drawing, const struct flame_scene *scene, co
     context_node_name(scene->trace, node, &tip);
     text_addf(&tip, ": %s, %s %%", context_weight_text(total, sizeof total, scene->context->measure, node->total_weight, NULL),
               format_percent(percent, sizeof percent, (double)node->total_weight, (double)scene->context->nodes[0].total_weight));
+    if (scene->differences) {
+        text_add_string(&tip, "; ");
+        frame_difference_describe(&scene->differences[node - scene->context->nodes], scene->shown_is_before, &tip);
+    }
     if (!tip.failed)
         drawing_tip(drawing, tip.data);
     text_finish(&tip);
@@ -29,6 +33,8 @@ static void add_name(const struct flame_scene *scene, uint32_t node, struct text
 {
     const struct calling_context *context = scene->context;
     char total[32];
+    if (scene->differences)
+        text_add_string(out, frame_difference_sign(&scene->differences[node], scene->shown_is_before));
     context_node_name(scene->trace, &context->nodes[node], out);
     if (!node)
         text_addf(out, ": %s, %s", context_measure_text(context->measure), context_weight_text(total, sizeof total, context->measure, context->nodes[0].total_weight, NULL));
@@ -43,7 +49,8 @@ static void draw_box(struct drawing *drawing, const struct flame_scene *scene, c
     }
     const struct context_node *node = &scene->context->nodes[box->node];
     bool faint = scene->found && box->node && !scene->found[box->node], found = scene->found && scene->found[box->node];
-    enum colour fill = faint ? COLOUR_WAIT : !box->node ? COLOUR_BAND : context_node_colour(node);
+    enum colour plain = scene->differences ? frame_difference_colour(&scene->differences[box->node]) : context_node_colour(node);
+    enum colour fill = faint ? COLOUR_WAIT : !box->node ? COLOUR_BAND : plain;
     struct lettering lettering = {.size = TEXT_SIZE, .bold = found,
                                   .colour = fill == COLOUR_WAIT ? COLOUR_WAIT_TEXT : !box->node ? COLOUR_DEFAULT : palette_text_on(drawing->theme, fill)};
     struct text name = TEXT_INIT;

@@ -6,12 +6,15 @@
 #include "caption.h"
 
 #include "view/call_tree.h"
+#include "view/flame_difference.h"
 
 struct flame_scene {
     const struct trace *trace;
     const struct calling_context *context;
     uint32_t root;       /* the frame over the whole width */
     const bool *found;   /* by node, what a search is for; NULL: there is none */
+    const struct frame_difference *differences; /* by node, from another tree: their colours and signs; NULL: nothing to compare with */
+    bool shown_is_before;                       /* of the two trees this is the earlier one */
 };
 
 /* 0 or -ENOMEM */

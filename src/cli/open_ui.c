@@ -46,6 +46,13 @@ int ui_open(struct trace *trace, const char *path, struct error *err)
     return error_set(err, -ENOTSUP, "no terminal UI: %s", ui_unfit());
 }
 
+int ui_open_against(struct trace *trace, const char *path, const struct trace *other, const char *other_path, struct error *err)
+{
+    (void)other;
+    (void)other_path;
+    return ui_open(trace, path, err);
+}
+
 int ui_open_live(struct live_run *run, const char *path, struct error *err)
 {
     (void)run;

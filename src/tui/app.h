@@ -73,6 +73,8 @@ struct app {
     struct trace *trace;
     const char *path;
     struct live_view *live; /* NULL: a saved trace */
+    const struct trace *other; /* what it is compared with; NULL: nothing */
+    const char *other_path;
     struct terminal *terminal; /* NULL where only a picture is wanted */
     struct canvas canvas;
     struct tab_slot tabs[TAB_COUNT];

@@ -138,6 +138,7 @@ int program_screen_create(int rows, int columns, struct program_screen **ret_scr
     screen->cells = vterm_obtain_screen(screen->terminal);
     vterm_screen_set_callbacks(screen->cells, &callbacks, screen);
     vterm_screen_enable_altscreen(screen->cells, 1);
+    vterm_screen_set_damage_merge(screen->cells, VTERM_DAMAGE_SCROLL); /* nobody asks what was damaged: least said, least done */
     vterm_screen_reset(screen->cells, 1);
     *ret_screen = screen;
     return 0;

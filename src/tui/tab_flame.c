@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The Flame Graph tab: an icicle of the call stacks. */
+#include "flame_sides.h"
 #include "memory.h"
 #include "stacks.h"
 
@@ -13,6 +14,7 @@
 
 struct flame_tab {
     struct calling_context *context;
+    struct flame_sides sides;
     struct flame flame;
     bool *found;            /* by node: the search matches */
     uint32_t root, selected;
@@ -24,9 +26,9 @@ struct flame_tab {
 static int create(struct app *app, void **ret_state, struct error *err)
 {
     struct flame_tab *tab = calloc(1, sizeof *tab);
-    (void)app;
     if (!tab)
         return error_set(err, -ENOMEM, "out of memory");
+    tab->sides = (struct flame_sides){.shown = app->other ? FLAME_NOW : FLAME_PLAIN, .trace = app->trace};
     *ret_state = tab;
     return 0;
 }
@@ -35,6 +37,7 @@ static void destroy(void *state)
 {
     struct flame_tab *tab = state;
     calling_context_destroy(tab->context);
+    flame_sides_finish(&tab->sides);
     flame_finish(&tab->flame);
     free(tab->found);
     free(tab);
@@ -50,7 +53,7 @@ static void mark_found(struct app *app, struct flame_tab *tab)
         return;
     free(tab->found);
     tab->found = calloc(tab->context->count + (size_t)1, sizeof *tab->found);
-    while (tab->found && pattern && (at = context_find_next(app->trace, tab->context, pattern, at, true)) != ID_NONE && !tab->found[at])
+    while (tab->found && pattern && (at = context_find_next(tab->sides.trace, tab->context, pattern, at, true)) != ID_NONE && !tab->found[at])
         tab->found[at] = true;
 }
 
@@ -58,13 +61,10 @@ static void remake(struct app *app, struct flame_tab *tab)
 {
     struct error err = ERROR_INIT;
     stacks_default_measure(app);
-    struct context_options options = stacks_options(app, tab->bottom_up);
     calling_context_destroy(TAKE_PTR(tab->context));
     tab->root = tab->selected = tab->top = 0;
-    if (calling_context_create(app->trace, &options, &tab->context, &err) < 0)
+    if (flame_sides_make(app, &tab->sides, tab->bottom_up, &tab->context, &err) < 0)
         app_say(app, "%s", err.text);
-    if (app->live && tab->context && flame_order_by_name(app->trace, tab->context) < 0)
-        app_say(app, "out of memory for the order of frames"); /* by weight: right, but it jumps */
     mark_found(app, tab);
 }
 
@@ -82,7 +82,8 @@ static void changed(struct app *app, void *state, unsigned changes)
 static struct look box_look(struct app *app, const struct flame_tab *tab, uint32_t node)
 {
     const struct context_node *facts = &tab->context->nodes[node];
-    enum colour fill = node == 0 ? COLOUR_BAND : context_node_colour(facts);
+    const struct frame_difference *difference = tab->sides.differences ? &tab->sides.differences[node] : NULL;
+    enum colour fill = node == 0 ? COLOUR_BAND : difference ? frame_difference_colour(difference) : context_node_colour(facts);
     struct look look = {.fill = (uint8_t)fill, .text = node == 0 ? COLOUR_DEFAULT : (uint8_t)palette_text_on(app->canvas.theme, fill)};
     if (app->searching && tab->found && node && !tab->found[node])
         look = (struct look){COLOUR_WAIT_TEXT, COLOUR_WAIT, 0};
@@ -110,7 +111,11 @@ static void draw_box(struct app *app, struct flame_tab *tab, const struct flame_
     canvas_fill(canvas, (struct area){y, x, 1, width}, look);
     if (width >= 2)
         canvas_glyph(canvas, y, x, (struct look){COLOUR_BLACK, look.fill, 0}, 0x258f);
-    context_node_name(app->trace, &tab->context->nodes[box->node], &name);
+    if (tab->sides.differences)
+        text_add_string(&name, frame_difference_sign(&tab->sides.differences[box->node], flame_sides_reversed(&tab->sides)));
+    if (name.length && width < 4)
+        canvas_glyph(canvas, y, x + (width > 1), look, (uint8_t)name.data[0]);
+    context_node_name(tab->sides.trace, &tab->context->nodes[box->node], &name);
     if (width >= 4 && name.data)
         canvas_name(canvas, y, x + 1, width - 1, look, name.data);
     text_finish(&name);
@@ -136,15 +141,19 @@ static void draw_facts(struct app *app, struct flame_tab *tab, int y, int column
     const struct context_node *nodes = tab->context->nodes, *node = &nodes[tab->selected];
     struct text line = TEXT_INIT;
     char total[32], self[32], percent[16], count[32];
-    context_node_name(app->trace, node, &line);
+    context_node_name(tab->sides.trace, node, &line);
     enum context_measure measure = tab->context->measure;
     text_addf(&line, "   %s, %s %%", context_weight_text(total, sizeof total, measure, node->total_weight, NULL),
               format_percent(percent, sizeof percent, (double)node->total_weight, (double)nodes[0].total_weight));
+    if (tab->sides.differences && tab->selected) {
+        text_add_string(&line, "   ");
+        frame_difference_describe(&tab->sides.differences[tab->selected], flame_sides_reversed(&tab->sides), &line);
+    }
     text_addf(&line, "   self %s   ", context_weight_text(self, sizeof self, measure, node->self_weight, NULL));
     if (measure != CONTEXT_CALL_COUNT)
         text_addf(&line, "%s %s   ", format_count(count, sizeof count, node->total_count), context_measure_unit(measure));
     if (tab->selected)
-        context_node_place(app->trace, node, &line);
+        context_node_place(tab->sides.trace, node, &line);
     else
         text_addf(&line, "by %s", context_measure_text(measure));
     if (app->searching)
@@ -160,8 +169,11 @@ static void draw(struct app *app, void *state, struct area area)
         stacks_draw_missing(app, tab->context, area);
         return;
     }
+    int above = tab->sides.differences ? 2 : 1;
     draw_facts(app, tab, area.y, area.columns);
-    tab->area = (struct area){area.y + 1, area.x, area.rows - 1, area.columns};
+    if (tab->sides.differences)
+        flame_sides_draw_legend(app, &tab->sides, area.y + 1, area.columns);
+    tab->area = (struct area){area.y + above, area.x, area.rows - above, area.columns};
     if (flame_lay_out(&tab->flame, tab->context, tab->root, (unsigned)area.columns, 512) < 0) {
         app_say(app, "out of memory for a flame graph");
         return;
@@ -239,16 +251,39 @@ static void next_match(struct app *app, struct flame_tab *tab, bool forward)
         app_say(app, "there is no search: / begins one");
         return;
     }
-    uint32_t node = context_find_next(app->trace, tab->context, app_pattern(app), tab->selected, forward);
+    uint32_t node = context_find_next(tab->sides.trace, tab->context, app_pattern(app), tab->selected, forward);
     if (node == ID_NONE)
         app_say(app, "no frame matches %s", app->search_text);
     else
         select_node(tab, node);
 }
 
+/* The other side, at the same frame as far as it is there. */
+static void turn_side(struct app *app, struct flame_tab *tab)
+{
+    struct text kept = TEXT_INIT;
+    if (tab->context) {
+        stacks_remember_path(tab->sides.trace, tab->context, tab->root, &kept);
+        stacks_remember_path(tab->sides.trace, tab->context, tab->selected, &kept);
+    }
+    if (flame_sides_turn(app, &tab->sides)) {
+        struct memory memory = memory_of(&kept);
+        remake(app, tab);
+        if (tab->context) {
+            tab->root = stacks_recall_path(tab->sides.trace, tab->context, &memory);
+            select_node(tab, stacks_recall_path(tab->sides.trace, tab->context, &memory));
+        }
+    }
+    text_finish(&kept);
+}
+
 static bool act(struct app *app, void *state, enum action action)
 {
     struct flame_tab *tab = state;
+    if (action == ACTION_COMPARE) {
+        turn_side(app, tab);
+        return true;
+    }
     if (!tab->context || tab->context->count <= 1)
         return false;
     const struct context_node *nodes = tab->context->nodes;
@@ -316,8 +351,8 @@ static void mouse(struct app *app, void *state, const struct input *input)
 static bool subject(struct app *app, void *state, struct subject *ret_subject)
 {
     struct flame_tab *tab = state;
-    (void)app;
-    return stacks_subject(tab->context, tab->selected, ret_subject);
+    (void)app; /* other tabs know only this trace's names */
+    return !flame_sides_reversed(&tab->sides) && stacks_subject(tab->context, tab->selected, ret_subject);
 }
 
 static const struct calling_context *context_of(const void *state)
@@ -328,6 +363,10 @@ static const struct calling_context *context_of(const void *state)
 static bool show(struct app *app, void *state, const struct subject *wanted)
 {
     struct flame_tab *tab = state;
+    if (flame_sides_reversed(&tab->sides)) {
+        tab->sides.shown = FLAME_NOW;
+        remake(app, tab);
+    }
     uint32_t node = stacks_go_to(app, &(struct stacks_place){TAB_FLAME, context_of, tab, tab->bottom_up}, wanted);
     if (node == ID_NONE)
         return false;
@@ -341,23 +380,27 @@ static void remember(struct app *app, void *state, struct text *out)
     if (!tab->context || tab->context->count <= 1)
         return;
     memory_add_number(out, tab->bottom_up);
+    memory_add_number(out, tab->sides.shown);
     memory_add_number(out, tab->top);
-    stacks_remember_path(app->trace, tab->context, tab->root, out);
-    stacks_remember_path(app->trace, tab->context, tab->selected, out);
+    stacks_remember_path(tab->sides.trace, tab->context, tab->root, out);
+    stacks_remember_path(tab->sides.trace, tab->context, tab->selected, out);
 }
 
 static void recall(struct app *app, void *state, struct memory *memory)
 {
     struct flame_tab *tab = state;
-    if (memory_number(memory)) {
-        tab->bottom_up = true;
+    bool bottom_up = memory_number(memory) != 0;
+    enum flame_shown shown = (enum flame_shown)memory_number(memory);
+    if (bottom_up != tab->bottom_up || shown != tab->sides.shown) {
+        tab->bottom_up = bottom_up;
+        tab->sides.shown = shown;
         remake(app, tab);
     }
     tab->top = (uint32_t)memory_number(memory);
     if (!tab->context)
         return;
-    tab->root = stacks_recall_path(app->trace, tab->context, memory);
-    select_node(tab, stacks_recall_path(app->trace, tab->context, memory));
+    tab->root = stacks_recall_path(tab->sides.trace, tab->context, memory);
+    select_node(tab, stacks_recall_path(tab->sides.trace, tab->context, memory));
 }
 
 static void copy(struct app *app, void *state, struct text *out)
@@ -369,7 +412,7 @@ static void copy(struct app *app, void *state, struct text *out)
     for (uint32_t at = tab->selected; at != 0 && at != ID_NONE && depth < 64; at = tab->context->nodes[at].parent)
         path[depth++] = at;
     while (depth-- > 0) { /* as folded stacks have it */
-        context_node_name(app->trace, &tab->context->nodes[path[depth]], out);
+        context_node_name(tab->sides.trace, &tab->context->nodes[path[depth]], out);
         text_add_string(out, depth ? ";" : " ");
     }
     text_addf(out, "%lld", (long long)tab->context->nodes[tab->selected].total_weight);
@@ -379,13 +422,17 @@ static void csv(struct app *app, void *state, struct text *out)
 {
     struct flame_tab *tab = state;
     enum context_measure measure = tab->context ? tab->context->measure : CONTEXT_SAMPLES;
+    const struct frame_difference *differences = tab->sides.differences;
     const char *unit = measure == CONTEXT_CALL_COUNT ? "" : "_ns";
-    text_addf(out, "node,parent,depth,total%s,self%s,%s,function\n", unit, unit, context_measure_unit(measure));
+    text_addf(out, "node,parent,depth,total%s,self%s,%s,%sfunction\n", unit, unit, context_measure_unit(measure),
+              differences ? "part_before,part_now," : "");
     for (uint32_t i = 1; tab->context && i < tab->context->count; i++) {
         const struct context_node *node = &tab->context->nodes[i];
-        const char *name = trace_text(app->trace, node->function);
+        const char *name = trace_text(tab->sides.trace, node->function);
         text_addf(out, "%u,%u,%u,%lld,%lld,%llu,", i, node->parent, node->depth, (long long)node->total_weight, (long long)node->self_weight,
                   (unsigned long long)node->total_count);
+        if (differences)
+            text_addf(out, "%.6f,%.6f,", differences[i].before, differences[i].now);
         text_add_csv(out, name, strlen(name));
         text_add_char(out, '\n');
     }
@@ -394,7 +441,8 @@ static void csv(struct app *app, void *state, struct text *out)
 static int picture(struct app *app, void *state, const struct caption *caption, struct drawing *out, struct error *err)
 {
     struct flame_tab *tab = state;
-    struct flame_scene scene = {.trace = app->trace, .context = tab->context, .root = tab->root, .found = app->searching ? tab->found : NULL};
+    struct flame_scene scene = {.trace = tab->sides.trace, .context = tab->context, .root = tab->root, .found = app->searching ? tab->found : NULL,
+                                .differences = tab->sides.differences, .shown_is_before = flame_sides_reversed(&tab->sides)};
     (void)err;
     return draw_flame(out, &scene, caption);
 }

@@ -170,7 +170,7 @@ static int colour_number(const struct terminal *terminal, enum colour colour)
     struct rgb rgb = palette_rgb(terminal->theme, colour);
     if (colour == COLOUR_DEFAULT)
         return -1;
-    if (colour >= COLOUR_TERMINAL && COLORS <= 256) /* as the user likes them */
+    if (colour >= COLOUR_TERMINAL && colour < COLOUR_LESS && COLORS <= 256) /* as the user likes them */
         return (int)(colour - COLOUR_TERMINAL) & (COLORS >= 16 ? 15 : 7);
     if (COLORS > 256)
         return rgb.red << 16 | rgb.green << 8 | rgb.blue;

@@ -41,9 +41,18 @@ static void handle_waiting(struct app *app, struct input input)
 
 int tui_run(struct trace *trace, const char *path, struct error *err)
 {
+    return tui_run_against(trace, path, NULL, NULL, err);
+}
+
+int tui_run_against(struct trace *trace, const char *path, const struct trace *other, const char *other_path, struct error *err)
+{
     struct app app;
     CLEANUP(terminal_closep) struct terminal *terminal = NULL;
     int result = app_init(&app, trace, path);
+    app.other = other;
+    app.other_path = other_path;
+    if (other)
+        app_open_tab(&app, TAB_FLAME);
     if (result == 0)
         result = terminal_open(&terminal, err);
     app.terminal = terminal;

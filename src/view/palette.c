@@ -35,6 +35,12 @@ static const struct rgb of_terminals[16] = {
     {102, 102, 102}, {241, 76, 76},   {35, 209, 139},  {245, 245, 67},  {90, 150, 250},  {214, 112, 214}, {41, 184, 219},  {255, 255, 255},
 };
 
+/* From much less than before to much more: blue to vermilion, which everybody can tell apart, the stronger the more. */
+static const struct rgb changes[2][7] = {
+    [THEME_DARK] = {{56, 140, 236}, {72, 118, 176}, {84, 104, 132}, {92, 96, 104}, {138, 104, 90}, {186, 106, 72}, {236, 112, 56}},
+    [THEME_LIGHT] = {{40, 120, 220}, {112, 168, 228}, {180, 204, 230}, {214, 217, 222}, {236, 206, 190}, {238, 160, 124}, {226, 100, 44}},
+};
+
 static uint8_t scaled(uint8_t part, int percent)
 {
     int value = part * percent / 100;
@@ -45,6 +51,8 @@ struct rgb palette_rgb(enum theme theme, enum colour colour)
 {
     if (colour < COLOUR_HUES)
         return plain[theme][colour];
+    if (colour >= COLOUR_LESS)
+        return changes[theme][(unsigned)(colour - COLOUR_LESS) % 7];
     if (colour >= COLOUR_TERMINAL)
         return of_terminals[(unsigned)(colour - COLOUR_TERMINAL) % 16];
     unsigned number = (unsigned)colour - COLOUR_HUES;
@@ -61,9 +69,11 @@ unsigned palette_ansi(enum theme theme, enum colour colour)
     static const uint8_t light[COLOUR_HUES] = {
         [COLOUR_DIM] = 8,   [COLOUR_FAINT] = 7,  [COLOUR_ACCENT] = 4, [COLOUR_GOOD] = 2, [COLOUR_WARN] = 3,        [COLOUR_BAD] = 1,
         [COLOUR_BLACK] = 0, [COLOUR_WHITE] = 15, [COLOUR_BAND] = 7,   [COLOUR_SELECTED] = 6, [COLOUR_WAIT] = 7,    [COLOUR_WAIT_TEXT] = 8};
-    static const uint8_t by_hue[PALETTE_HUES] = {4, 3, 2, 5, 6, 11, 1, 7};
+    static const uint8_t by_hue[PALETTE_HUES] = {4, 3, 2, 5, 6, 11, 1, 7}, by_change[7] = {12, 4, 6, 7, 3, 1, 9};
     if (colour < COLOUR_HUES)
         return theme == THEME_DARK ? dark[colour] : light[colour];
+    if (colour >= COLOUR_LESS)
+        return by_change[(unsigned)(colour - COLOUR_LESS) % 7];
     if (colour >= COLOUR_TERMINAL)
         return (unsigned)(colour - COLOUR_TERMINAL) % 16;
     return by_hue[((unsigned)colour - COLOUR_HUES) / PALETTE_SHADES % PALETTE_HUES];

@@ -27,7 +27,9 @@ enum colour {
     COLOUR_WAIT_TEXT,
     COLOUR_HUES,    /* PALETTE_HUES * PALETTE_SHADES of them */
     COLOUR_TERMINAL = COLOUR_HUES + PALETTE_HUES * PALETTE_SHADES, /* a terminal's own 16, as programs write in them */
-    COLOUR_COUNT = COLOUR_TERMINAL + 16
+    COLOUR_LESS = COLOUR_TERMINAL + 16, /* three of them: much less, less, a little less than before; then the same, then more */
+    COLOUR_SAME = COLOUR_LESS + 3,
+    COLOUR_COUNT = COLOUR_SAME + 4
 };
 
 enum theme { THEME_DARK, THEME_LIGHT };

@@ -125,7 +125,7 @@ def view(open_screen, hprofiler, traces):
     """A function: the UI with one of the traces."""
     def start(trace, *size, **environment):
         screen = open_screen(*size, **environment)
-        screen.keys((f"clear; {hprofiler} view {traces / trace}",), "Enter")
+        screen.keys((f"clear; {hprofiler} view {traces}/{trace.replace('FOLDER', str(traces))}",), "Enter")
         screen.wait("? keys")
         return screen
     return start

@@ -15,6 +15,7 @@
 #define MS INT64_C(1000000)
 
 static struct trace_builder *builder;
+static bool modules_known; /* to the builder */
 static struct error err;
 
 static void check(int result)
@@ -68,6 +69,7 @@ static void link_spans(enum link_kind kind, span_id from, span_id to)
 static void begin_trace(void)
 {
     node_id node;
+    modules_known = false;
     check(trace_builder_create(NULL, &builder, &err));
     check(trace_builder_add_node(builder, &(struct trace_node){text("node0"), text("00000000-0000-0000-0000-000000000000:1")}, &node));
     check(trace_builder_set_metadata(builder, "command", "solver"));
@@ -90,11 +92,10 @@ static stack_id stack_of(const char *const *functions)
 {
     static const char *const modules[] = {"/opt/bin/solver", "/lib/libm.so.6"};
     static module_id module[2];
-    static const struct trace_builder *known;
     stack_id stack = STACK_NONE;
-    for (int i = 0; i < 2 && known != builder; i++)
+    for (int i = 0; i < 2 && !modules_known; i++)
         check(trace_builder_add_module(builder, &(struct trace_module){text(modules[i]), STRING_NONE, 0}, &module[i]));
-    known = builder;
+    modules_known = true;
     for (; *functions; functions++) {
         frame_id frame;
         bool is_libm = strcmp(*functions, "exp") == 0;
@@ -187,6 +188,27 @@ static void make_calls(const char *folder)
     end_trace(folder, "calls.hpt");
 }
 
+/* --- the same program before a change -------------------------------------------------------------------------------- */
+
+static void make_before(const char *folder)
+{
+    static const struct {
+        const char *stack[6];
+        int samples;
+    } parts[] = {{{"_start", "main", "solve", "smooth", NULL}, 300}, {{"_start", "main", "solve", "smooth", "exp", NULL}, 20},
+                 {{"_start", "main", "solve", "residual", NULL}, 100}, {{"_start", "main", "read_input", NULL}, 280},
+                 {{"_start", "main", "check", "verify", NULL}, 200}};
+    begin_trace();
+    track_id main_thread = track(process("solver", 90, -1), TRACK_KIND_THREAD, "main", 90);
+    int64_t time_ns = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        stack_id stack = stack_of(parts[i].stack);
+        for (int j = 0; j < parts[i].samples; j++, time_ns += MS)
+            check(trace_builder_add_sample(builder, main_thread, &(struct sample){time_ns, MS, stack, 0, SAMPLE_EVENT_CPU_CLOCK, 0}));
+    }
+    end_trace(folder, "before.hpt");
+}
+
 /* --- the odd ones ---------------------------------------------------------------------------------------------------- */
 
 static void make_odd(const char *folder)
@@ -255,6 +277,7 @@ int main(int argc, char **argv)
     }
     make_app(argv[1]);
     make_calls(argv[1]);
+    make_before(argv[1]);
     make_odd(argv[1]);
     return 0;
 }

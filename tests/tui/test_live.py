@@ -53,6 +53,11 @@ def bottom(shown):
     return shown.rstrip("\n").split("\n")[-1]
 
 
+def elapsed_s(shown):
+    found = re.search(r"^ running ([\d.]+) s", bottom(shown))
+    return float(found.group(1)) if found else 0
+
+
 # --- traces that come --------------------------------------------------------------------------------------------------
 
 
@@ -126,7 +131,8 @@ def test_pausing(live):
     run.screen.keys("4")
     run.screen.wait("Functions")
     run.screen.keys("3")
-    assert "step 1" not in run.screen.settle()
+    began = elapsed_s(run.screen.wait("step 0"))
+    assert "step 1" not in run.screen.until(lambda text: elapsed_s(text) > began + 1, "a later time")
     run.screen.keys("p")
     run.screen.wait("step 1")
 
@@ -226,7 +232,7 @@ def test_the_program_has_the_size_of_the_pane(live):
 
 
 def test_it_never_blocks_the_program(live):
-    run = live("sleep 0.2; head -c 3000000 /dev/zero | tr '\\0' x | fold; touch written; read line")
+    run = live("sleep 0.2; head -c 500000 /dev/zero | tr '\\0' x | fold; touch written; read line")
     run.screen.keys("v")
     run.until_file("written")
     run.screen.keys("?")

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Which frames take more or less of the time than before; and siblings in the order of their names. */
+#include "trace/trace_fixture.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "view/call_tree.h"
+#include "view/flame.h"
+#include "view/flame_difference.h"
+
+#define MS INT64_C(1000000)
+#define FUNCTIONS 5
+
+static struct error err;
+
+/* Samples of main's callees, each so many; `other` names first, so that the two traces number theirs differently. */
+static struct trace *sampled(const int *counts, const char *other)
+{
+    static const char *const functions[FUNCTIONS] = {"alpha", "beta", "gamma", "delta", "beta"};
+    struct trace_builder *builder = fixture_builder(0);
+    struct trace *trace;
+    track_id track = fixture_track(builder, TRACK_KIND_THREAD, "main", 42);
+    int64_t time_ns = 0;
+    trace_builder_string(builder, other);
+    for (int i = 0; i < FUNCTIONS; i++) {
+        module_id module;
+        frame_id frame;
+        stack_id stack;
+        struct trace_module library = {.path = trace_builder_string(builder, i == 4 ? "/lib/second.so" : "/bin/app")};
+        assert_int_equal(trace_builder_add_module(builder, &library, &module), 0);
+        assert_int_equal(trace_builder_add_frame(builder, &(struct trace_frame){.function = trace_builder_string(builder, "main"), .module = MODULE_NONE}, &frame), 0);
+        assert_int_equal(trace_builder_add_stack(builder, STACK_NONE, frame, &stack), 0);
+        assert_int_equal(trace_builder_add_frame(builder, &(struct trace_frame){.function = trace_builder_string(builder, functions[i]), .module = module}, &frame), 0);
+        assert_int_equal(trace_builder_add_stack(builder, stack, frame, &stack), 0);
+        for (int count = 0; count < counts[i]; count++, time_ns += MS)
+            assert_int_equal(trace_builder_add_sample(builder, track, &(struct sample){time_ns, MS, stack, 0, SAMPLE_EVENT_CPU_CLOCK, 0}), 0);
+    }
+    assert_int_equal(trace_builder_finish(builder, &trace, &err), 0);
+    trace_builder_destroy(builder);
+    return trace;
+}
+
+static struct calling_context *context_of(struct trace *trace)
+{
+    struct calling_context *context;
+    assert_int_equal(calling_context_create(trace, NULL, &context, &err), 0);
+    return context;
+}
+
+/* The heaviest node of that name; ID_NONE. */
+static uint32_t node_named(const struct trace *trace, const struct calling_context *context, const char *name)
+{
+    uint32_t best = ID_NONE;
+    for (uint32_t i = 1; i < context->count; i++)
+        if (strcmp(trace_text(trace, context->nodes[i].function), name) == 0 && (best == ID_NONE || context->nodes[i].total_weight > context->nodes[best].total_weight))
+            best = i;
+    return best;
+}
+
+struct pair {
+    struct trace *before_trace, *now_trace;
+    struct calling_context *before, *now;
+};
+
+static struct pair make_pair(const int *before, const int *now)
+{
+    struct pair pair = {.before_trace = sampled(before, "one"), .now_trace = sampled(now, "gamma")};
+    pair.before = context_of(pair.before_trace);
+    pair.now = context_of(pair.now_trace);
+    return pair;
+}
+
+static void finish_pair(struct pair *pair)
+{
+    calling_context_destroy(pair->before);
+    calling_context_destroy(pair->now);
+    trace_unref(pair->before_trace);
+    trace_unref(pair->now_trace);
+}
+
+static void assert_says(const struct frame_difference *difference, bool shown_is_before, const char *sign, const char *expected)
+{
+    struct text text = TEXT_INIT;
+    frame_difference_describe(difference, shown_is_before, &text);
+    assert_string_equal(text.data, expected);
+    assert_string_equal(frame_difference_sign(difference, shown_is_before), sign);
+    text_finish(&text);
+}
+
+static void test_parts_of_the_totals_are_compared(void **state)
+{
+    /* The second run was twice as long. alpha: half as before; beta: 20 % instead of 40; gamma: 30 instead of 10; delta is new. */
+    struct pair pair = make_pair((int[FUNCTIONS]){500, 400, 100, 0, 0}, (int[FUNCTIONS]){800, 400, 600, 200, 0});
+    struct flame_side now = {pair.now_trace, pair.now}, before = {pair.before_trace, pair.before};
+    struct frame_difference *differences = flame_difference_create(&now, &before, false);
+    (void)state;
+    assert_non_null(differences);
+    const struct frame_difference *alpha = &differences[node_named(pair.now_trace, pair.now, "alpha")], *beta = &differences[node_named(pair.now_trace, pair.now, "beta")];
+    const struct frame_difference *gamma = &differences[node_named(pair.now_trace, pair.now, "gamma")], *delta = &differences[node_named(pair.now_trace, pair.now, "delta")];
+    assert_int_equal(differences[0].level, 0);
+    assert_says(&differences[node_named(pair.now_trace, pair.now, "main")], false, "", "was 100.0 %: +0.0 points, no change");
+    assert_int_equal(alpha->level, -1);
+    assert_says(alpha, false, "-", "was 50.0 %: -10.0 points");
+    assert_int_equal(beta->level, -2);
+    assert_says(beta, false, "-", "was 40.0 %: -20.0 points");
+    assert_int_equal(gamma->level, 3);
+    assert_says(gamma, false, "+", "was 10.0 %: +20.0 points");
+    assert_int_equal(delta->level, 3);
+    assert_says(delta, false, "++", "not there before");
+    assert_int_equal(frame_difference_colour(delta), COLOUR_SAME + 3);
+    assert_int_equal(frame_difference_colour(beta), COLOUR_SAME - 2);
+    free(differences);
+    finish_pair(&pair);
+}
+
+static void test_the_other_side_says_the_same_of_them(void **state)
+{
+    struct pair pair = make_pair((int[FUNCTIONS]){500, 400, 100, 0, 0}, (int[FUNCTIONS]){0, 400, 600, 1000, 0});
+    struct flame_side now = {pair.now_trace, pair.now}, before = {pair.before_trace, pair.before};
+    struct frame_difference *differences = flame_difference_create(&before, &now, true);
+    (void)state;
+    assert_non_null(differences);
+    assert_says(&differences[node_named(pair.before_trace, pair.before, "alpha")], true, "--", "gone now");
+    assert_int_equal(differences[node_named(pair.before_trace, pair.before, "alpha")].level, -3);
+    assert_says(&differences[node_named(pair.before_trace, pair.before, "beta")], true, "-", "now 20.0 %: -20.0 points");
+    assert_says(&differences[node_named(pair.before_trace, pair.before, "gamma")], true, "+", "now 30.0 %: +20.0 points");
+    free(differences);
+    finish_pair(&pair);
+}
+
+static void test_what_chance_may_do_is_no_change(void **state)
+{
+    /* 30 % and 36 %: of 50 samples each that says nothing, of 5,000 it does. */
+    static const int few[2][FUNCTIONS] = {{15, 35, 0, 0, 0}, {18, 32, 0, 0, 0}}, many[2][FUNCTIONS] = {{1500, 3500, 0, 0, 0}, {1800, 3200, 0, 0, 0}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct pair pair = make_pair(i ? many[0] : few[0], i ? many[1] : few[1]);
+        struct flame_side now = {pair.now_trace, pair.now}, before = {pair.before_trace, pair.before};
+        struct frame_difference *differences = flame_difference_create(&now, &before, false);
+        assert_non_null(differences);
+        assert_int_equal(differences[node_named(pair.now_trace, pair.now, "alpha")].level, i ? 1 : 0);
+        assert_says(&differences[node_named(pair.now_trace, pair.now, "alpha")], false, i ? "+" : "",
+                    i ? "was 30.0 %: +6.0 points" : "was 30.0 %: +6.0 points, no change");
+        free(differences);
+        finish_pair(&pair);
+    }
+}
+
+static void test_functions_of_one_name_are_paired_one_by_one(void **state)
+{
+    struct pair pair = make_pair((int[FUNCTIONS]){0, 600, 0, 0, 400}, (int[FUNCTIONS]){0, 600, 0, 0, 400});
+    struct flame_side now = {pair.now_trace, pair.now}, before = {pair.before_trace, pair.before};
+    struct frame_difference *differences = flame_difference_create(&now, &before, false);
+    (void)state;
+    assert_non_null(differences);
+    assert_int_equal(pair.now->count, 4); /* all, main, two of beta */
+    for (uint32_t i = 0; i < pair.now->count; i++) {
+        assert_int_not_equal(differences[i].counterpart, ID_NONE);
+        assert_true(differences[i].before == differences[i].now);
+    }
+    free(differences);
+    finish_pair(&pair);
+}
+
+static void test_nothing_to_compare_with(void **state)
+{
+    struct pair pair = make_pair((int[FUNCTIONS]){0}, (int[FUNCTIONS]){10, 0, 0, 0, 0});
+    struct flame_side now = {pair.now_trace, pair.now}, before = {pair.before_trace, pair.before};
+    struct frame_difference *differences = flame_difference_create(&now, &before, false);
+    (void)state;
+    assert_non_null(differences);
+    assert_int_equal(differences[node_named(pair.now_trace, pair.now, "alpha")].level, 0); /* who knows */
+    free(differences);
+    finish_pair(&pair);
+}
+
+static void test_siblings_in_the_order_of_their_names(void **state)
+{
+    static const char *const expected[] = {"alpha", "beta", "gamma"};
+    struct trace *trace = sampled((int[FUNCTIONS]){1, 2, 3, 0, 0}, "");
+    struct calling_context *context = context_of(trace);
+    uint32_t parent = node_named(trace, context, "main"), child;
+    struct flame flame = {0};
+    (void)state;
+    assert_string_equal(trace_text(trace, context->nodes[context->nodes[parent].first_child].function), "gamma"); /* the heaviest */
+    assert_int_equal(flame_order_by_name(trace, context), 0);
+    child = context->nodes[parent].first_child;
+    for (int i = 0; i < 3; i++, child = context->nodes[child].next_sibling)
+        assert_string_equal(trace_text(trace, context->nodes[child].function), expected[i]);
+    assert_int_equal(child, ID_NONE);
+    assert_int_equal(flame_widest_child(context, parent), node_named(trace, context, "gamma"));
+    assert_int_equal(flame_lay_out(&flame, context, 0, 60, 8), 0);
+    assert_int_equal(flame_at(&flame, 2, 0)->width, 10);
+    assert_int_equal(flame_at(&flame, 2, 59)->width, 30);
+    flame_finish(&flame);
+    calling_context_destroy(context);
+    trace_unref(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts_of_the_totals_are_compared),
+        cmocka_unit_test(test_the_other_side_says_the_same_of_them),
+        cmocka_unit_test(test_what_chance_may_do_is_no_change),
+        cmocka_unit_test(test_functions_of_one_name_are_paired_one_by_one),
+        cmocka_unit_test(test_nothing_to_compare_with),
+        cmocka_unit_test(test_siblings_in_the_order_of_their_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

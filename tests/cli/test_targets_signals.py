@@ -14,7 +14,7 @@ import pytest
 MOMENTS = int(os.environ.get("HPROFILER_KILL_MOMENTS", "8"))
 
 
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 def child_that_is(pid, name):

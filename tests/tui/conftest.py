@@ -13,7 +13,7 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parent))
 import stuck
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 def pytest_configure(config):

@@ -84,6 +84,7 @@ def test_resizing_while_it_draws(started):
     for columns, rows in ((200, 50), (20, 5), (80, 24), (10, 3), (120, 40), (81, 25)):
         screen.tmux("resize-window", "-x", str(columns), "-y", str(rows))
         screen.keys("+", "-", "Down")
+    screen.keys("Home") # how far it has scrolled hangs on which key came at which size
     shown = screen.until(lambda text: "? keys" in text and "many 1" in text, "drawn screen")
     assert max(len(line) for line in shown.split("\n")) <= 81
     screen.keys("q")

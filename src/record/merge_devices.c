@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "device_clock.h"
 #include "merge_internal.h"
 #include "merge_places.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { POINTS_BEFORE_THINNING = 1 << 16 };
+enum { POINTS_BEFORE_THINNING = 1 << 16, LOOKS_FOR_CALL = 4, KEPT_BYTES = 32 << 20 };
 #define TIME_LIMIT_NS (INT64_C(1) << 60)
 
 struct lane {
@@ -53,7 +54,8 @@ struct devices {
 
 struct waiting {
     struct merge_process *process;
-    uint64_t bytes;
+    uint32_t bytes;
+    uint32_t looks; /* for the call that launched it */
 };
 
 static void devices_destroy(void *state)
@@ -253,7 +255,7 @@ static int on_device_span(struct merge *merge, const struct merge_stream *stream
     if (!stream->process)
         return 0;
     int code = devices->waiting ? 0 : waiting_open(merge, devices);
-    const struct waiting waiting = {stream->process, wire_bytes(header)};
+    const struct waiting waiting = {stream->process, wire_bytes(header), 0};
     if (code == 0 && (fwrite(&waiting, sizeof(waiting), 1, devices->waiting) != 1 ||
                       fwrite(header, waiting.bytes, 1, devices->waiting) != 1))
         code = errno ? -errno : -EIO;
@@ -334,27 +336,56 @@ static int place_span(struct merge *merge, struct merge_process *process, const 
     return code ? code : add_launch(merge, &merge_span, handle);
 }
 
-static int place_waiting(struct merge *merge, struct devices *devices)
+/* Of a recording that goes on a call may be read later than what it launched: each thread's records come when its chunk is full. */
+static bool may_come(struct merge *merge, const struct waiting *waiting, const struct wire_device_span *record)
+{
+    uint8_t layer = record->span.layer % WIRE_LAYER_COUNT;
+    return merge_is_following(merge) && record->launch && waiting->looks < LOOKS_FOR_CALL &&
+           span_id_is(merge_span_find(merge, waiting->process, layer, record->launch), SPAN_NONE);
+}
+
+static int keep_waiting(struct waiting *waiting, const uint8_t *record, struct text *kept)
+{
+    waiting->looks++;
+    text_add(kept, (const char *)waiting, sizeof(*waiting));
+    text_add(kept, (const char *)record, waiting->bytes);
+    return kept->failed ? -ENOMEM : 0;
+}
+
+/* Places what waits; what must wait on is added to `kept`. */
+static int place_records(struct merge *merge, FILE *file, struct text *kept)
 {
     CLEANUP(freep) uint8_t *record = malloc((size_t)WIRE_WORDS_MAX * 8);
     struct waiting waiting;
     if (!record)
         return -ENOMEM;
-    if (fflush(devices->waiting) != 0 || fseek(devices->waiting, 0, SEEK_SET) != 0)
-        return -errno;
-    while (fread(&waiting, sizeof(waiting), 1, devices->waiting) == 1) {
-        if (fread(record, waiting.bytes, 1, devices->waiting) != 1)
+    while (fread(&waiting, sizeof(waiting), 1, file) == 1) {
+        if (fread(record, waiting.bytes, 1, file) != 1)
             return -EIO;
-        int code = place_span(merge, waiting.process, (const struct wire_device_span *)(const void *)record);
+        const struct wire_device_span *span = (const struct wire_device_span *)(const void *)record;
+        bool waits = kept->length < KEPT_BYTES && may_come(merge, &waiting, span);
+        int code = waits ? keep_waiting(&waiting, record, kept) : place_span(merge, waiting.process, span);
         if (code == -EINVAL)
             merge->refused_records++;
         else if (code)
             return code;
     }
-    if (ferror(devices->waiting))
-        return -EIO;
+    return ferror(file) ? -EIO : 0;
+}
+
+static int place_waiting(struct merge *merge, struct devices *devices)
+{
+    struct text kept = TEXT_INIT;
+    if (fflush(devices->waiting) != 0 || fseek(devices->waiting, 0, SEEK_SET) != 0)
+        return -errno;
+    int code = place_records(merge, devices->waiting, &kept);
     rewind(devices->waiting);
-    return ftruncate(fileno(devices->waiting), 0) < 0 ? -errno : 0;
+    if (code == 0 && ftruncate(fileno(devices->waiting), 0) < 0)
+        code = -errno;
+    if (code == 0 && kept.length && fwrite(kept.data, kept.length, 1, devices->waiting) != 1)
+        code = -EIO;
+    text_finish(&kept);
+    return code;
 }
 
 static void put_clock(struct merge *merge, size_t number, const char *what, int decimals, double value)

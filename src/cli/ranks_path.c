@@ -215,7 +215,11 @@ static int unpack_part(struct ranks_work *work, struct parcel *parcel, struct er
     work->part_names = names ? names : work->part_names;
     char *name = strdup(parcel_take_text(parcel));
     const char *incomplete = parcel_take_text(parcel);
-    int code = parts && names && name ? unpack_trace(parcel, &parts[work->part_count], err) : error_set(err, -ENOMEM, "out of memory");
+    if (!parts || !names || !name) {
+        free(name);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
+    int code = unpack_trace(parcel, &parts[work->part_count], err);
     if (code) {
         free(name);
         return code;
@@ -265,17 +269,48 @@ static int share_parts(struct ranks_work *work, struct trace **ret_shared, struc
 
 /* --- 3: the pieces ------------------------------------------------------------------------------------------------ */
 
+/* What is found in a piece at the same time: none needs anything of the others. */
+enum { FIND_GRAPH, FIND_ACTIVITIES, FIND_BLAME, FIND_COUNT };
+
+struct finding {
+    struct ranks_work *work;
+    const struct trace *piece;
+    uint32_t first_track;
+    int codes[FIND_COUNT];
+    struct error errs[FIND_COUNT];
+};
+
+static void find_part(void *context, size_t part)
+{
+    struct finding *finding = context;
+    struct ranks_work *work = finding->work;
+    struct error *err = &finding->errs[part];
+    CLEANUP(activities_destroyp) struct activities *activities = NULL;
+    int code = 0;
+    if (part == FIND_GRAPH)
+        code = graph_piece_pack(finding->piece, finding->first_track, work->shared_kinds, work->progress, &work->graph, err);
+    if (part == FIND_ACTIVITIES)
+        code = activities_create(finding->piece, NULL, &activities, err);
+    if (activities)
+        activities_pack(activities, finding->piece, &work->activities);
+    if (part == FIND_BLAME && work->with_blame)
+        code = wait_blame_pack(finding->piece, WAITS_WITHIN_PROCESSES, finding->first_track, &work->blame, err);
+    finding->codes[part] = code;
+}
+
 static int find_in_piece(struct ranks_work *work, const struct trace *piece, uint32_t first_track, struct error *err)
 {
-    CLEANUP(activities_destroyp) struct activities *activities = NULL;
-    int code = graph_piece_pack(piece, first_track, work->shared_kinds, work->progress, &work->graph, err);
-    if (code == 0)
-        code = activities_create(piece, NULL, &activities, err);
-    if (code == 0)
-        activities_pack(activities, piece, &work->activities);
-    if (code == 0 && work->with_blame)
-        code = wait_blame_pack(piece, WAITS_WITHIN_PROCESSES, first_track, &work->blame, err);
-    return code;
+    struct finding finding = {.work = work, .piece = piece, .first_track = first_track};
+    CLEANUP(thread_pool_destroyp) struct thread_pool *pool = NULL;
+    if (thread_pool_create(0, &pool) == 0)
+        thread_pool_for(pool, FIND_COUNT, find_part, &finding);
+    else
+        for (size_t part = 0; part < FIND_COUNT; part++)
+            find_part(&finding, part);
+    for (size_t part = 0; part < FIND_COUNT; part++)
+        if (finding.codes[part])
+            return error_set(err, finding.codes[part], "%s", finding.errs[part].text);
+    return 0;
 }
 
 static int find_piece(struct ranks_work *work, struct error *err)
@@ -340,6 +375,35 @@ static int join_graph(struct ranks_work *work, struct ranks_path *path, struct p
     return code;
 }
 
+/* Waits are summed beside the graph. */
+struct blaming {
+    struct ranks_work *work;
+    struct ranks_path *path;
+    struct parcel *pieces;
+    int code;
+    struct error err;
+};
+
+static void run_blame(void *context)
+{
+    struct blaming *blaming = context;
+    blaming->code = join_blame(blaming->work, blaming->path, blaming->pieces, &blaming->err);
+}
+
+static int join_in_first(struct ranks_work *work, struct ranks_path *path, struct parcel *graphs, struct parcel *activities, struct parcel *blame,
+                         enum path_dimension by, struct error *err)
+{
+    struct blaming blaming = {.work = work, .path = path, .pieces = blame};
+    CLEANUP(thread_pool_destroyp) struct thread_pool *pool = NULL;
+    bool beside = work->with_blame && thread_pool_create(1, &pool) == 0 && thread_pool_submit(pool, run_blame, &blaming) == 0;
+    int code = join_graph(work, path, graphs, activities, by, err);
+    if (beside)
+        thread_pool_wait(pool);
+    else if (work->with_blame && code == 0)
+        run_blame(&blaming);
+    return code == 0 && blaming.code ? error_set(err, blaming.code, "%s", blaming.err.text) : code;
+}
+
 static int join(struct ranks_work *work, struct ranks_path *path, enum path_dimension by, struct error *err)
 {
     struct parcel *graphs = NULL, *activities = NULL, *blame = NULL;
@@ -348,10 +412,8 @@ static int join(struct ranks_work *work, struct ranks_path *path, enum path_dime
         code = gather(work, &work->activities, &activities, err);
     if (code == 0 && work->with_blame)
         code = gather(work, &work->blame, &blame, err);
-    if (code == 0 && work->group->rank == 0 && work->with_blame)
-        code = join_blame(work, path, blame, err);
     if (code == 0 && work->group->rank == 0)
-        code = join_graph(work, path, graphs, activities, by, err);
+        code = join_in_first(work, path, graphs, activities, blame, by, err);
     parcels_free(graphs, work->group->count);
     parcels_free(activities, work->group->count);
     parcels_free(blame, work->group->count);

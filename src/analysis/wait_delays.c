@@ -154,11 +154,19 @@ static int by_lane_and_time(const void *left, const void *right)
     return order ? order : COMPARE(a->event, b->event);
 }
 
-static int by_event_and_lane(const void *left, const void *right, void *context)
+/* Steps by event, and within each by lane: they are sorted by lane, and those of an event keep their order. */
+static int sort_by_event(const struct wait_building *building, uint32_t *by_event)
 {
-    const struct wait_step *steps = context, *a = &steps[*(const uint32_t *)left], *b = &steps[*(const uint32_t *)right];
-    int order = COMPARE(a->event, b->event);
-    return order ? order : COMPARE(a->lane, b->lane);
+    CLEANUP(freep) uint32_t *place = calloc((size_t)building->event_count + 2, sizeof *place);
+    if (!place)
+        return -ENOMEM;
+    for (size_t i = 0; i < building->step_count; i++)
+        place[building->steps[i].event + 1]++;
+    for (uint32_t event = 0; event < building->event_count; event++)
+        place[event + 1] += place[event];
+    for (size_t i = 0; i < building->step_count; i++)
+        by_event[place[building->steps[i].event]++] = (uint32_t)i;
+    return 0;
 }
 
 /* When a lane left an event; false: it was not in it. */
@@ -342,11 +350,30 @@ static int charge_one(struct charging *charging, uint32_t index)
     return result;
 }
 
-static int by_release(const void *left, const void *right, void *context)
+struct released {
+    int64_t time_ns;
+    uint32_t state;
+};
+
+static int by_release(const void *left, const void *right)
 {
-    const struct wait_state *states = context, *a = &states[*(const uint32_t *)left], *b = &states[*(const uint32_t *)right];
-    int order = COMPARE(b->begin_ns + b->time_ns, a->begin_ns + a->time_ns);
-    return order ? order : COMPARE(*(const uint32_t *)left, *(const uint32_t *)right);
+    const struct released *a = left, *b = right;
+    int order = COMPARE(b->time_ns, a->time_ns);
+    return order ? order : COMPARE(a->state, b->state);
+}
+
+/* States by their ends, the last first. */
+static int sort_by_release(const struct wait_states *states, uint32_t *order)
+{
+    CLEANUP(freep) struct released *released = array_resize_exact(NULL, states->count, sizeof *released);
+    if (!released)
+        return -ENOMEM;
+    for (size_t i = 0; i < states->count; i++)
+        released[i] = (struct released){states->states[i].begin_ns + states->states[i].time_ns, (uint32_t)i};
+    qsort(released, states->count, sizeof *released, by_release);
+    for (size_t i = 0; i < states->count; i++)
+        order[i] = released[i].state;
+    return 0;
 }
 
 static int by_cost(const void *left, const void *right)
@@ -381,17 +408,12 @@ static int prepare(struct charging *charging)
             i++;
         charging->first[lane] = (uint32_t)i;
     }
-    for (uint32_t i = 0; i < out->count; i++)
-        charging->order[i] = i;
-    qsort_r(charging->order, out->count, sizeof *charging->order, by_release, out->states);
-    for (uint32_t i = 0; i < out->count; i++)
+    int result = sort_by_release(out, charging->order);
+    for (uint32_t i = 0; result == 0 && i < out->count; i++)
         charging->rank[charging->order[i]] = i;
     if (building->step_count)
         qsort(building->steps, building->step_count, sizeof *building->steps, by_lane_and_time);
-    for (uint32_t i = 0; i < building->step_count; i++)
-        charging->by_event[i] = i;
-    qsort_r(charging->by_event, building->step_count, sizeof *charging->by_event, by_event_and_lane, building->steps);
-    return 0;
+    return result ? result : sort_by_event(building, charging->by_event);
 }
 
 int wait_charge_delays(struct wait_building *building)

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/thread_pool.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -93,6 +94,37 @@ static void run_finish(struct efficiency_run *run)
     trace_unref(run->trace);
 }
 
+/* Wait states are found beside the factors: they need nothing of each other, and both take their time on large traces. */
+struct waiting {
+    struct efficiency_run *run;
+    int result;
+    struct error err;
+};
+
+static void find_waits(void *context)
+{
+    struct waiting *waiting = context;
+    struct efficiency_run *run = waiting->run;
+    waiting->result = wait_states_create(run->trace, NULL, &run->waits, &waiting->err);
+    if (waiting->result == 0)
+        waiting->result = wait_states_blame(run->waits, run->trace, &run->blame, &run->blame_count, &waiting->err);
+}
+
+static int find_both(const struct efficiency_options *options_here, const struct invocation *invocation, struct efficiency_run *run, struct error *err)
+{
+    struct waiting waiting = {.run = run, .err = ERROR_INIT};
+    CLEANUP(thread_pool_destroyp) struct thread_pool *pool = NULL;
+    bool beside = thread_pool_create(1, &pool) == 0 && thread_pool_submit(pool, find_waits, &waiting) == 0;
+    int result = efficiency_create(run->trace, options_here, invocation->progress, &run->efficiency, err);
+    if (beside)
+        thread_pool_wait(pool);
+    else if (result == 0)
+        find_waits(&waiting);
+    if (result == 0 && waiting.result < 0)
+        return error_set(err, waiting.result, "%s", waiting.err.text);
+    return result;
+}
+
 static int look_at(const char *path, const struct efficiency_options *window, const struct invocation *invocation,
                    struct efficiency_run *run, struct error *err)
 {
@@ -103,13 +135,7 @@ static int look_at(const char *path, const struct efficiency_options *window, co
         int64_t ignored;
         trace_time_range(run->trace, &ignored, &options_here.end_ns);
     }
-    if (result == 0)
-        result = efficiency_create(run->trace, &options_here, invocation->progress, &run->efficiency, err);
-    if (result == 0)
-        result = wait_states_create(run->trace, invocation->progress, &run->waits, err);
-    if (result == 0)
-        result = wait_states_blame(run->waits, run->trace, &run->blame, &run->blame_count, err);
-    return result;
+    return result == 0 ? find_both(&options_here, invocation, run, err) : result;
 }
 
 /* Whether a trace has some of its program's ranks only: it is no run of a series, but a piece of one. */

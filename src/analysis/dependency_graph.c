@@ -74,6 +74,8 @@ static int find_edges(struct graph_rules *rules, struct error *err)
     const size_t count = sizeof steps / sizeof *steps;
     int code = 0;
     for (size_t i = 0; i < count && code == 0; i++) {
+        if (progress_cancelled(rules->progress))
+            return error_set(err, -ECANCELED, "stopped");
         progress_update(rules->progress, steps[i].what, i, count);
         if (rules->options->infer_all ? steps[i].of_time : steps[i].of_identities)
             code = steps[i].find(rules, err);
@@ -103,6 +105,10 @@ int dependency_graph_create(const struct trace *trace, const struct graph_option
     if (code == 0)
         code = find_edges(&rules, err);
     graph_rules_finish(&rules);
+    if (code == 0 && progress_cancelled(progress))
+        code = error_set(err, -ECANCELED, "stopped");
+    if (code == 0)
+        progress_update(progress, "putting the graph together", 0, 0);
     if (code == 0)
         code = graph_builder_finish(rules.builder, ret_graph, err);
     else if (!err->text[0])

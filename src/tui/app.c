@@ -183,7 +183,7 @@ void app_open_tab(struct app *app, enum tab_number number)
 void app_set_search(struct app *app, const char *text)
 {
     regex_t pattern;
-    if (*text && regcomp(&pattern, text, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0) {
+    if (*text && regcomp(&pattern, text, REG_EXTENDED | REG_ICASE) != 0) {
         app_say(app, "'%s' is no regular expression", text);
         return;
     }
@@ -409,6 +409,18 @@ static bool show_in(struct app *app, int number, const struct subject *subject)
     return state && tab->show && tab->show(app, state, subject);
 }
 
+bool app_go_to(struct app *app, enum tab_number number, const struct subject *subject)
+{
+    enum tab_number from = app->current;
+    if (!show_in(app, number, subject))
+        return false;
+    if (app->history_count == sizeof app->history / sizeof *app->history)
+        memmove(app->history, app->history + 1, --app->history_count * sizeof *app->history);
+    app->history[app->history_count++] = (struct history){from, *subject};
+    app->current = number;
+    return true;
+}
+
 static void go(struct app *app)
 {
     struct tab_slot *slot = &app->tabs[app->current];
@@ -417,15 +429,9 @@ static void go(struct app *app)
         app_say(app, "nothing is selected that other tabs know");
         return;
     }
-    for (const int *next = slot->tab->next; *next >= 0; next++) {
-        if (!show_in(app, *next, &subject))
-            continue;
-        if (app->history_count == sizeof app->history / sizeof *app->history)
-            memmove(app->history, app->history + 1, --app->history_count * sizeof *app->history);
-        app->history[app->history_count++] = (struct history){app->current, subject};
-        app->current = (enum tab_number)*next;
-        return;
-    }
+    for (const int *next = slot->tab->next; *next >= 0; next++)
+        if (app_go_to(app, (enum tab_number)*next, &subject))
+            return;
     app_say(app, "no other tab knows more of it");
 }
 

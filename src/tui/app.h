@@ -28,13 +28,15 @@ struct timeline;
 enum tab_number { TAB_SYSTEM, TAB_PROFILE, TAB_TIMELINE, TAB_HOTSPOTS, TAB_CALL_TREE, TAB_FLAME, TAB_PATH, TAB_COUNT };
 
 /* What a row stands for, in the words of every tab. */
-enum subject_kind { SUBJECT_NONE, SUBJECT_SPAN, SUBJECT_NAME, SUBJECT_FUNCTION, SUBJECT_STACK };
+enum subject_kind { SUBJECT_NONE, SUBJECT_SPAN, SUBJECT_NAME, SUBJECT_FUNCTION, SUBJECT_STACK, SUBJECT_PLACE };
 struct subject {
     enum subject_kind kind;
     span_id span;
     string_id name;     /* of spans, or a function's */
     int span_kind;      /* -1: any */
     stack_id stack;
+    track_id track;     /* of a place: a stretch of time on a lane, without a span */
+    int64_t begin_ns, end_ns;
 };
 
 enum change { CHANGED_WINDOW = 1, CHANGED_FILTER = 2, CHANGED_SEARCH = 4, CHANGED_MEASURE = 8 };
@@ -118,6 +120,7 @@ void app_say(struct app *app, const char *format, ...) __attribute__((format(pri
 const regex_t *app_pattern(const struct app *app); /* NULL: no search */
 void *app_tab_state(struct app *app, enum tab_number number); /* creates it; NULL: it can't be */
 void app_open_tab(struct app *app, enum tab_number number);
+bool app_go_to(struct app *app, enum tab_number number, const struct subject *subject); /* as Enter does; false: it is not there */
 
 struct path_hops;
 const struct path_hops *path_tab_hops(const struct app *app); /* of the critical path, once its tab was opened; else NULL */

@@ -86,6 +86,8 @@ const char *key_place_name(unsigned places)
         return "lists";
     case KEYS_LIVE:
         return "live run";
+    case KEYS_PATH:
+        return "Critical Path";
     default:
         return "everywhere";
     }
@@ -94,5 +96,5 @@ const char *key_place_name(unsigned places)
 void keys_describe(struct text *out)
 {
     for (size_t i = 0; i < key_binding_count; i++)
-        text_addf(out, "  %-17s %-12s %s\n", key_bindings[i].names, key_place_name(key_bindings[i].places), key_bindings[i].help);
+        text_addf(out, "  %-17s %-13s %s\n", key_bindings[i].names, key_place_name(key_bindings[i].places), key_bindings[i].help);
 }

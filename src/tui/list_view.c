@@ -2,6 +2,7 @@
 /* A grid on the screen. */
 #include "list_view.h"
 
+#include "view/table.h"
 #include "view/units.h"
 
 #include <string.h>
@@ -72,20 +73,56 @@ static enum colour style_colour(uint8_t style)
     }
 }
 
-static void draw_name(struct canvas *canvas, int y, int x, int width, const struct grid_row *row, struct look look, const char *text)
+/* The text from a little before what the search found, where the middle that is left out would hide it. */
+static void draw_found(struct canvas *canvas, int y, int x, int width, struct look look, const char *text, bool sentence, const regex_t *pattern)
+{
+    struct text cut = TEXT_INIT, shifted = TEXT_INIT;
+    const struct text_look text_look = {.utf8 = true};
+    regmatch_t match;
+    text_add_cut(&cut, &text_look, text, (unsigned)width, sentence ? SHRINK_END : SHRINK_MIDDLE);
+    bool shown = !cut.data || regexec(pattern, cut.data, 0, NULL, 0) == 0 || regexec(pattern, text, 1, &match, 0) != 0;
+    size_t from = shown || match.rm_so < 4 ? 0 : (size_t)match.rm_so - 4;
+    while (from && ((unsigned char)text[from] & 0xc0) == 0x80)
+        from--;
+    text_addf(&shifted, "%s%s", from ? "\xe2\x80\xa6" : "", text + from);
+    canvas_text(canvas, y, x, width, look, shown || !shifted.data ? (cut.data ? cut.data : text) : shifted.data);
+    text_finish(&cut);
+    text_finish(&shifted);
+}
+
+static int name_begin(const struct grid_row *row, int width)
 {
     int used = row->depth * 2 < width - 8 ? row->depth * 2 : width > 8 ? width - 8 : 0;
-    if (row->fold) {
+    return used + (row->fold || row->depth ? 2 : 0) + (row->colour ? 2 : 0);
+}
+
+static void draw_name(struct app *app, int y, int x, int width, const struct grid_row *row, struct look look, const char *text)
+{
+    struct canvas *canvas = &app->canvas;
+    int used = row->depth * 2 < width - 8 ? row->depth * 2 : width > 8 ? width - 8 : 0;
+    if (row->fold)
         canvas_glyph(canvas, y, x + used, look_of(COLOUR_DIM), row->fold == 'o' ? 0x25be : 0x25b8);
-        used += 2;
-    } else if (row->depth) {
-        used += 2;
-    }
+    used += row->fold || row->depth ? 2 : 0;
     if (row->colour && !canvas->mono) {
         canvas_glyph(canvas, y, x + used, look_of((enum colour)row->colour), 0x25cf);
         used += 2;
     }
-    canvas_name(canvas, y, x + used, width - used, look, text);
+    int room = width - used;
+    if (row->matches && app_pattern(app) && room >= 12 && (int)text_cells(text, strlen(text)) > room)
+        draw_found(canvas, y, x + used, room, look, text, row->sentence, app_pattern(app));
+    else if (row->sentence)
+        canvas_text(canvas, y, x + used, room, look, text);
+    else
+        canvas_name(canvas, y, x + used, room, look, text);
+}
+
+/* From this cell on there is nothing but the last one. */
+static bool rest_is_empty(const struct grid *grid, const struct grid_row *row, unsigned from)
+{
+    for (unsigned i = from; i + 1 < grid->column_count; i++)
+        if (*row->cells[i].text || grid->columns[i].bar)
+            return false;
+    return true;
 }
 
 static void draw_row(struct list_view *list, struct app *app, const struct grid_row *row, int y, const int *widths)
@@ -107,6 +144,11 @@ static void draw_row(struct list_view *list, struct app *app, const struct grid_
         struct look look = look_of(style_colour(row->style));
         if (!widths[i])
             continue;
+        if (row->sentence && rest_is_empty(grid, row, i)) {
+            look.attributes |= row->matches ? CELL_BOLD | CELL_UNDERLINE : 0;
+            draw_name(app, y, x, end - x, row, look, row->cells[grid->column_count - 1].text);
+            return;
+        }
         if (i + 1 == grid->column_count || !grid->columns[i].right)
             look.attributes |= row->matches ? CELL_BOLD | CELL_UNDERLINE : 0;
         if (grid->columns[i].bar)
@@ -114,7 +156,7 @@ static void draw_row(struct list_view *list, struct app *app, const struct grid_
         else if (grid->columns[i].right)
             canvas_text_right(canvas, y, x + widths[i], widths[i], look, row->cells[i].text);
         else if (i + 1 == grid->column_count)
-            draw_name(canvas, y, x, widths[i], row, look, row->cells[i].text);
+            draw_name(app, y, x, widths[i], row, look, row->cells[i].text);
         else
             canvas_text(canvas, y, x, widths[i], look, row->cells[i].text);
         x += widths[i] + GAP;
@@ -165,12 +207,71 @@ static void keep_selection_shown(struct list_view *list)
         list->top--; /* a heading goes with its rows */
 }
 
+/* --- details: what has no room in the selected row ------------------------------------------------------------------- */
+
+#define DETAILS_FROM_ROWS 14 /* of the list */
+
+/* The same for all rows of a list, so that it doesn't jump: enough for a long name, or for notes. */
+static int details_rows(const struct list_view *list, int rows, const int *widths)
+{
+    const struct grid *grid = &list->grid;
+    unsigned last = grid->column_count - 1;
+    bool wide = false;
+    if (rows < DETAILS_FROM_ROWS)
+        return 0;
+    for (size_t i = 0; i < grid->row_count; i++) {
+        const struct grid_row *row = &grid->rows[i];
+        if (row->note)
+            return 4;
+        wide |= selectable(row) && row->style != GRID_FREE && (int)strlen(row->cells[last].text) + name_begin(row, widths[last]) > widths[last];
+    }
+    return !wide ? 0 : rows < 30 ? 2 : 3;
+}
+
+/* The name, then what has no room for it or no column at all. */
+static void add_details(const struct grid *grid, const struct grid_row *row, const int *widths, struct text *out)
+{
+    unsigned last = grid->column_count - 1;
+    text_add_string(out, row->cells[last].text);
+    for (unsigned i = 0; i < last; i++) {
+        const char *text = row->cells[i].text;
+        if (!grid->columns[i].bar && *text && (int)text_cells(text, strlen(text)) > widths[i])
+            text_addf(out, ", %s: %s", grid->columns[i].title, text);
+    }
+    if (row->note)
+        text_addf(out, "\n%s", row->note);
+}
+
+static void draw_details(const struct list_view *list, struct app *app, struct area area, const int *widths)
+{
+    const struct grid_row *row = list_row(list);
+    const struct text_look look = {.width = (unsigned)(area.columns > 12 ? area.columns - 2 : 10), .utf8 = true};
+    struct text all = TEXT_INIT, wrapped = TEXT_INIT;
+    for (int x = 0; x < area.columns; x++)
+        canvas_glyph(&app->canvas, area.y, x, look_of(COLOUR_FAINT), 0x2500);
+    if (row && row->style != GRID_FREE)
+        add_details(&list->grid, row, widths, &all);
+    if (all.data)
+        text_add_wrapped(&wrapped, &look, 0, 0, all.data);
+    char *line = wrapped.data;
+    for (int i = 1; i < area.rows && line && *line; i++) {
+        char *end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        canvas_text(&app->canvas, area.y + i, area.x + 1, area.columns - 2, look_of(COLOUR_DEFAULT), line);
+        line = end ? end + 1 : NULL;
+    }
+    text_finish(&all);
+    text_finish(&wrapped);
+}
+
 void list_draw(struct list_view *list, struct app *app, struct area area)
 {
     int widths[GRID_COLUMNS_MAX];
     bool titles = has_titles(&list->grid);
     fit_columns(&list->grid, area.columns - 2, widths);
-    list->area = (struct area){area.y + titles, area.x, area.rows - titles, area.columns};
+    int details = details_rows(list, area.rows, widths);
+    list->area = (struct area){area.y + titles, area.x, area.rows - titles - details, area.columns};
     list->page = list->area.rows;
     keep_selection_shown(list);
     if (titles)
@@ -181,6 +282,8 @@ void list_draw(struct list_view *list, struct app *app, struct area area)
         if (index == list->selected && selectable(&list->grid.rows[index]))
             canvas_highlight(&app->canvas, (struct area){list->area.y + i, area.x, 1, area.columns}, COLOUR_SELECTED, 0);
     }
+    if (details)
+        draw_details(list, app, (struct area){area.y + area.rows - details, area.x, details, area.columns}, widths);
 }
 
 static void move(struct list_view *list, long step)

@@ -127,16 +127,21 @@ bool timeline_choose_span(struct app *app, struct timeline_tab *tab, span_id spa
     return true;
 }
 
-/* Into the window: moved by as little as it takes, and wide enough that the span is seen. */
-static void reveal(struct app *app, struct timeline_tab *tab)
+/* Moved by as little as it takes, and wide enough that it is seen. */
+static void bring_into_window(struct app *app, struct timeline_tab *tab, int64_t begin_ns, int64_t end_ns)
 {
-    double begin = (double)tab->facts.span.begin_ns, end = (double)tab->facts.end_ns, window = (double)(app->end_ns - app->begin_ns);
+    double begin = (double)begin_ns, end = (double)end_ns, window = (double)(app->end_ns - app->begin_ns);
     if (begin >= (double)app->begin_ns && end <= (double)app->end_ns)
         return;
     if (end - begin > window)
         set_window(app, tab, begin - (end - begin) * 0.05, end + (end - begin) * 0.05);
     else
         set_window(app, tab, (begin + end - window) / 2, (begin + end + window) / 2);
+}
+
+static void reveal(struct app *app, struct timeline_tab *tab)
+{
+    bring_into_window(app, tab, tab->facts.span.begin_ns, tab->facts.end_ns);
 }
 
 static void step(struct app *app, struct timeline_tab *tab, bool forward)
@@ -247,6 +252,17 @@ static void reset(struct timeline_tab *tab)
     tab->marked = false;
 }
 
+static void go_to_path(struct app *app, const struct timeline_tab *tab)
+{
+    struct subject subject = {.kind = SUBJECT_SPAN, .span = tab->span, .name = tab->facts.span.name, .span_kind = (int)tab->facts.span.kind, .stack = STACK_NONE};
+    if (tab->span.index == ID_NONE)
+        app_say(app, "no span is selected: . selects one, a click another");
+    else if (!app_go_to(app, TAB_PATH, &subject) && path_tab_hops(app))
+        app_say(app, "the critical path does not run through this span");
+    else if (app->current != TAB_PATH)
+        app_say(app, "the critical path is not known yet: its tab finds it");
+}
+
 static bool act_on_spans(struct app *app, struct timeline_tab *tab, enum action action)
 {
     switch (action) {
@@ -267,6 +283,9 @@ static bool act_on_spans(struct app *app, struct timeline_tab *tab, enum action 
         return true;
     case ACTION_MARK:
         mark(app, tab);
+        return true;
+    case ACTION_GO_PATH:
+        go_to_path(app, tab);
         return true;
     case ACTION_DETAILS:
         tab->details_hidden = !tab->details_hidden;
@@ -379,9 +398,23 @@ static bool subject(struct app *app, void *state, struct subject *ret_subject)
     return true;
 }
 
+/* A stretch of a lane: the lane is selected, and the window moved to where the stretch is seen. */
+static bool show_place(struct app *app, struct timeline_tab *tab, const struct subject *place)
+{
+    uint32_t lane = timeline_lane_of(tab->timeline, place->track);
+    if (lane == LANE_NONE_INDEX)
+        return false;
+    tab->span = SPAN_NONE;
+    select_lane(tab, lane);
+    bring_into_window(app, tab, place->begin_ns, place->end_ns);
+    return true;
+}
+
 static bool show(struct app *app, void *state, const struct subject *wanted)
 {
     struct timeline_tab *tab = state;
+    if (wanted->kind == SUBJECT_PLACE)
+        return show_place(app, tab, wanted);
     span_id span = wanted->kind == SUBJECT_SPAN ? wanted->span : SPAN_NONE;
     if (wanted->kind == SUBJECT_NAME)
         span = timeline_longest(tab->timeline, wanted->name, wanted->span_kind, app->begin_ns, app->end_ns);

@@ -66,6 +66,14 @@ void grid_setf(struct grid *grid, unsigned column, double value, const char *for
     grid_set(grid, column, value, text);
 }
 
+void grid_note(struct grid *grid, const char *note)
+{
+    const char *copy = grid->row_count ? arena_strndup(&grid->arena, note, strlen(note)) : NULL;
+    grid->failed |= !copy;
+    if (copy)
+        grid->rows[grid->row_count - 1].note = copy;
+}
+
 void grid_heading(struct grid *grid, const char *title, const char *explanation)
 {
     if (grid->row_count && grid_add(grid, 0, GRID_FREE))

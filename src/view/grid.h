@@ -40,6 +40,8 @@ struct grid_row {
     char fold;        /* 'o' open, 'c' closed branch, 0 leaf */
     uint8_t colour;   /* enum colour of a mark before the name; 0 = none */
     bool matches;     /* the search */
+    bool sentence;    /* the last cell is one: cut at its end, not in the middle as names are, and over empty cells before it */
+    const char *note; /* more about it, where there is room for details; NULL: nothing */
     struct grid_cell *cells;
 };
 
@@ -61,6 +63,7 @@ void grid_finish(struct grid *grid);
 struct grid_row *grid_add(struct grid *grid, uint64_t id, enum grid_style style); /* NULL and failed: no memory */
 void grid_set(struct grid *grid, unsigned column, double value, const char *text); /* of the row added last */
 void grid_setf(struct grid *grid, unsigned column, double value, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void grid_note(struct grid *grid, const char *note); /* of the row added last */
 void grid_heading(struct grid *grid, const char *title, const char *explanation);
 
 /* Sorts within sections; stable. */

@@ -100,9 +100,14 @@ static int fill(struct filling *filling, const struct progress *progress, struct
     int result = report->graph ? 0 : fill_bases(filling, progress, err);
     if (result == 0 && filling->options->where)
         result = activity_set_create(filling->trace, filling->options->where, &report->where, err);
+    if (result == 0 && progress_cancelled(progress))
+        result = error_set(err, -ECANCELED, "stopped");
     progress_update(progress, "finding the critical path", 0, 0);
     if (result == 0)
         result = critical_path_create(report->graph, &report->path, err);
+    if (result == 0 && progress_cancelled(progress))
+        result = error_set(err, -ECANCELED, "stopped");
+    progress_update(progress, "composition, hops and slack", 0, 0);
     return result ? result : fill_parts(filling, err);
 }
 

@@ -148,7 +148,7 @@ static int add_row(struct gathering *gathering, const struct path_part *part, co
         if (map_set(&gathering->numbers, id.index, rows->count) < 0)
             return -ENOMEM;
         number = rows->count++;
-        grown[number] = (struct path_row){.explained = gathering->key.data[gathering->key.length - 1] == 'e'};
+        grown[number] = (struct path_row){.explained = gathering->key.data[gathering->key.length - 1] == 'e', .part = *part};
     }
     struct path_row *row = &rows->rows[number];
     row->time_ns += part->time_ns;

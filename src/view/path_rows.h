@@ -38,6 +38,7 @@ struct path_row {
     bool explained;
     uint8_t confidence; /* the least; of what is explained */
     uint64_t count;
+    struct path_part part; /* the first that is in it: by activity they are alike, but for times and the functions in code */
 };
 
 struct path_rows {

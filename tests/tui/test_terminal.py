@@ -235,7 +235,7 @@ def test_the_page_lists_the_keys(hprofiler):
     """docs/ui.md has the table of `view --help`, which is the UI's own."""
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs/ui.md").read_text().split("\n## Keys\n")[1].split("\n## ")[0]
     text = subprocess.run([hprofiler, "view", "--help"], capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "200"}).stdout
-    rows = re.findall(r"^  (\S.*?)\s+(Timeline|Flame Graph|Call Tree|lists|live run|everywhere) +(\S.*(?:\n {20,}\S.*)*)$", text.split("Keys of the terminal UI")[1], re.M)
+    rows = re.findall(r"^  (\S.*?)\s+(Timeline|Flame Graph|Call Tree|Critical Path|lists|live run|everywhere) +(\S.*(?:\n {20,}\S.*)*)$", text.split("Keys of the terminal UI")[1], re.M)
     assert len(rows) > 40
     for keys, place, does in rows:
         names = " ".join(f"`{key}`" for key in keys.split())

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "view/lane_label.h"
+#include "view/path_list.h"
 #include "view/path_report.h"
 #include "view/table.h"
 
@@ -133,12 +134,69 @@ static void test_the_path_becomes_a_track(void **state)
     end(&fixture);
 }
 
+/* Id of the first row that says this, below a heading. */
+static uint64_t row_of(const struct grid *grid, const char *section, const char *name)
+{
+    bool inside = false;
+    for (size_t i = 0; i < grid->row_count; i++) {
+        const struct grid_row *row = &grid->rows[i];
+        if (row->style == GRID_HEADING)
+            inside = strncmp(row->cells[0].text, section, strlen(section)) == 0;
+        else if (inside && strcmp(row->cells[PATH_LIST_NAME].text, name) == 0)
+            return row->id;
+    }
+    fail_msg("%s has no row %s", section, name);
+    return 0;
+}
+
+static void test_rows_of_a_screen_lead_to_spans_and_places(void **state)
+{
+    struct fixture fixture = start();
+    struct grid grid;
+    struct path_list list = {0};
+    (void)state;
+    assert_int_equal(path_rows_create(fixture.report.path, fixture.report.parts, NULL, PATH_BY_ACTIVITY, &fixture.report.rows, NULL), 0);
+    grid_init(&grid, path_list_columns, PATH_LIST_COLUMNS);
+    assert_int_equal(path_list_fill(fixture.trace, &fixture.report, &(struct path_blame){0}, &grid, &list), 0);
+    const struct path_target *kernel = &list.targets[row_of(&grid, "Composition", "cuda saxpy") - 1];
+    assert_int_equal(kernel->kind, PATH_TARGET_SPAN);
+    assert_int_equal(kernel->span.index, 2);
+    const struct path_target *code = &list.targets[row_of(&grid, "Composition", "cpu (code)") - 1];
+    assert_int_equal(code->kind, PATH_TARGET_PLACE);
+    assert_int_equal(code->track.index, 0);
+    assert_int_equal(code->end_ns - code->begin_ns, 10);
+    assert_int_equal(path_list_find(&list, &fixture.report, (span_id){2}), row_of(&grid, "Hops", "saxpy"));
+    assert_int_equal(path_list_find(&list, &fixture.report, (span_id){1}), 0); /* launched, but inside what the path runs through */
+    path_list_finish(&list);
+    grid_finish(&grid);
+    path_rows_destroy(fixture.report.rows);
+    end(&fixture);
+}
+
+static void test_longest_spans_are_found_by_lane(void **state)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    track_id first = fixture_track(builder, TRACK_KIND_THREAD, "a", 1), second = fixture_track(builder, TRACK_KIND_THREAD, "b", 2);
+    string_id name = trace_builder_string(builder, "wait");
+    (void)state;
+    add_span(builder, first, "wait", SPAN_KIND_WAIT, 0, 50);
+    add_span(builder, second, "wait", SPAN_KIND_WAIT, 0, 5);
+    add_span(builder, second, "wait", SPAN_KIND_WAIT, 10, 20);
+    add_span(builder, second, "other", SPAN_KIND_WAIT, 30, 90);
+    struct trace *trace = fixture_finish(builder);
+    assert_int_equal(path_list_longest(trace, name, second).index, 2);
+    assert_int_equal(path_list_longest(trace, name, first).index, 0);
+    trace_unref(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_by_what_one_wants),
         cmocka_unit_test(test_dimensions_have_names),
         cmocka_unit_test(test_the_path_becomes_a_track),
+        cmocka_unit_test(test_rows_of_a_screen_lead_to_spans_and_places),
+        cmocka_unit_test(test_longest_spans_are_found_by_lane),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

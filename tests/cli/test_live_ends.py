@@ -4,6 +4,7 @@ import os
 import re
 import resource
 import signal
+import subprocess
 import termios
 import time
 
@@ -44,7 +45,7 @@ def test_sigterm_closes_the_ui_and_goes_to_the_program(live):
     assert "told" in session.behind() and session.trace.exists()
 
 
-def test_hprofiler_is_killed_and_the_program_goes_on(live):
+def test_hprofiler_is_killed_and_the_program_goes_on(live, hprofiler):
     session = live(*python("import time\nfor i in range(40): print('step', i); time.sleep(0.05)\nopen('done','w').close()"))
     session.ui()
     os.kill(session.pid, signal.SIGKILL)
@@ -53,6 +54,23 @@ def test_hprofiler_is_killed_and_the_program_goes_on(live):
     session.expect(rb"step 39")  # its keeper passes on what it writes
     flags = termios.tcgetattr(session.master)[3]
     assert flags & termios.ICANON and flags & termios.ECHO
+    left, = session.directory.glob("hprofiler-*")
+    for _ in range(100):  # the program may still be ending
+        done = subprocess.run([hprofiler, "recover", str(left), "-o", session.trace], capture_output=True, timeout=60)
+        if done.returncode == 0:
+            break
+        time.sleep(0.1)
+    assert done.returncode == 0 and session.trace.exists(), done.stderr.decode()
+
+
+def test_a_trace_that_cannot_be_written_keeps_the_recording(live):
+    session = live(*python("import os; os.mkdir('live.hpt'); print('in its way')"))
+    session.ui()
+    session.leave()
+    assert session.end() == 125
+    text = session.behind()
+    assert "in its way" in text and "go on with: hprofiler recover" in text
+    assert list(session.directory.glob("hprofiler-*"))
 
 
 def test_a_terminal_that_closes_hangs_up_the_program(live):

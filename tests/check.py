@@ -76,6 +76,7 @@ class Stage:
         shutil.rmtree(cases, ignore_errors=True)
         results = folder / "ctest.xml"
         _, output = self.run("ctest", "--test-dir", folder, "--output-on-failure", "--parallel", TESTS_AT_ONCE, "--output-junit", results,
+                             "--test-output-size-passed", "100000",
                              *options, check=False, **environment)
         if not results.exists():
             self.count(0, 1)
@@ -94,6 +95,9 @@ class Stage:
         if failed:
             self.say(f"FAILED {name}")
             print((case.findtext("system-out") or "")[-30000:], flush=True)
+        elif "== stuck" in (case.findtext("system-out") or ""):
+            self.say(f"hung once, then passed: {name}")
+            print(case.findtext("system-out")[-30000:], flush=True)
         if pytest_xml.exists():
             self.count_pytest(pytest_xml, failed)
         elif skipped:

@@ -2,7 +2,10 @@
 """What hangs says so: a process of a test that does not end in time is described, with all that it started, before it is killed.
 
 `watch(config)` of each conftest.py sets it up. Every wait for a process then has a limit, also where the test names none, and a file of
-tests ends by itself, with a description, before CTest would end it without one."""
+tests ends by itself, with a description, before CTest would end it without one.
+
+A launcher of MPI gets a second try: one in many thousands has hung on a busy machine. What hung is described all the same, `make check` names
+the test, and a second time is a failure."""
 import faulthandler
 import os
 import pathlib
@@ -15,12 +18,14 @@ import time
 
 WAIT_S = 100    # for one process, whatever a test would wait
 STACKS_S = 25   # for the stacks of all that hangs
+LAUNCHER_S = 60 # for the first try of a launcher of MPI
 LEFT_S = 30     # of CTest's time, to describe what hangs
 MARK = "HP_TEST_FILE"  # in the environment of all that a file of tests starts, also of what no longer has its parent
 LOOK_S = 0.5           # between two looks at the processor times: who waits and who turns round and round?
 
 
-real_wait, real_communicate, longest_s = subprocess.Popen.wait, subprocess.Popen.communicate, WAIT_S
+real_wait, real_communicate, real_run = subprocess.Popen.wait, subprocess.Popen.communicate, subprocess.run
+longest_s = WAIT_S
 said_to = 2
 
 
@@ -150,6 +155,23 @@ def communicate(self, input=None, timeout=None):
     return limited(real_communicate, self, timeout, input)
 
 
+def tries(command, timeout):
+    """How long each try may take."""
+    words = [command] if isinstance(command, (str, bytes, os.PathLike)) else command
+    launched = any(os.path.basename(os.fsdecode(word)).startswith("mpirun") for word in words)
+    return [min(timeout or LAUNCHER_S, LAUNCHER_S), timeout] if launched else [timeout]
+
+
+def run(*arguments, timeout=None, **how):
+    *early, last = tries(arguments[0] if arguments else how["args"], timeout)
+    for seconds in early:
+        try:
+            return real_run(*arguments, timeout=seconds, **how)
+        except subprocess.TimeoutExpired:
+            say("== it is tried once more")
+    return real_run(*arguments, timeout=last, **how)
+
+
 def end_left():
     """What a test has started and forgotten would keep the processors from all that come after."""
     for pid in marked(all_processes()):
@@ -171,7 +193,7 @@ def watch(config, wait_s=WAIT_S):
     said_to = os.dup(2)  # nothing is captured yet
     longest_s = float(os.environ.get("HP_STUCK_WAIT_S", wait_s))
     os.environ[MARK] = f"{os.getpid()}.{secrets.token_hex(4)}"
-    subprocess.Popen.wait, subprocess.Popen.communicate = wait, communicate
+    subprocess.Popen.wait, subprocess.Popen.communicate, subprocess.run = wait, communicate, run
     config.add_cleanup(end_left)
     limit_s = float(os.environ.get("HP_TEST_LIMIT_S", "0")) - LEFT_S
     if limit_s > 0:

@@ -121,17 +121,16 @@ class Runner:
 
     @staticmethod
     def _spawn(argv, work, stdin=b"", env=None, timeout=TIMEOUT_S, **popen):
-        environment = {**os.environ, **(env or {})}
-        process = subprocess.Popen(argv, cwd=work, env=environment, stdin=popen.pop("stdin_file", subprocess.PIPE),
-                                   stdout=popen.pop("stdout_file", subprocess.PIPE),
-                                   stderr=popen.pop("stderr_file", subprocess.PIPE), start_new_session=True, **popen)
-        try:
-            stdout, stderr = process.communicate(stdin if process.stdin else None, timeout=timeout)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            stdout, stderr = process.communicate()
-            pytest.fail(f"{argv} did not end in {timeout} s\nstdout: {stdout}\nstderr: {stderr}")
-        return shell_status(process.returncode), stdout, stderr
+        files = {name: popen.pop(f"{name}_file", subprocess.PIPE) for name in ("stdin", "stdout", "stderr")}
+        for seconds in stuck.tries(argv, timeout):
+            process = subprocess.Popen(argv, cwd=work, env={**os.environ, **(env or {})}, start_new_session=True, **files, **popen)
+            try:
+                stdout, stderr = process.communicate(stdin if process.stdin else None, timeout=seconds)
+                return shell_status(process.returncode), stdout, stderr
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                stdout, stderr = process.communicate()
+        pytest.fail(f"{argv} did not end in {seconds} s\nstdout: {stdout}\nstderr: {stderr}")
 
     def bare(self, argv, prepare=None, **how):
         work = self._fresh(prepare)

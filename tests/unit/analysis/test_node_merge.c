@@ -325,9 +325,9 @@ static struct trace *merge_shared_parts(struct trace *traces[RANKS], struct parc
 static void pack_piece(struct trace *traces[RANKS], const struct parcel *frame, uint32_t first, uint32_t count, struct parcel *piece)
 {
     struct parcel own = *frame;
-    struct trace *trace;
+    struct trace *trace = NULL;
     struct error err = ERROR_INIT;
-    uint32_t first_track;
+    uint32_t first_track = 0;
     if (node_merge_piece(&own, (const struct trace *const *)(const void *)(traces + first), first, count, NULL, &trace, &first_track, &err) < 0 ||
         graph_piece_pack(trace, first_track, merge_shared_kinds(trace), NULL, piece, &err) < 0)
         fail_msg("%s", err.text);
@@ -364,7 +364,7 @@ static void compare_graphs(const struct dependency_graph *joined, const struct d
 static void check_pieces(struct trace *traces[RANKS], const struct trace *whole, uint32_t count)
 {
     struct parcel frame = PARCEL_INIT, pieces[RANKS] = {PARCEL_INIT};
-    struct dependency_graph *graph, *joined;
+    struct dependency_graph *graph = NULL, *joined = NULL;
     struct error err = ERROR_INIT;
     struct trace *shared = merge_shared_parts(traces, &frame);
     for (uint32_t i = 0; i < count; i++)

@@ -3,6 +3,9 @@
 #include "open_ui.h"
 
 #include <errno.h>
+#ifndef HP_HAVE_NCURSESW
+#include <unistd.h>
+#endif
 
 #ifdef HP_HAVE_NCURSESW
 #include "tui/keys.h"
@@ -66,10 +69,20 @@ void ui_describe(struct text *out)
 }
 #endif
 
+/* A terminal UI would have opened here if this build had one: that is said though nobody asked for one. */
+static bool is_missed(void)
+{
+#ifdef HP_HAVE_NCURSESW
+    return false;
+#else
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+#endif
+}
+
 bool ui_wanted(int asked, const struct log *log)
 {
     const char *why = asked == 0 ? NULL : ui_unfit();
-    if (asked == 1 && why)
+    if (why && (asked == 1 || (asked < 0 && is_missed())))
         log_info(log, "no terminal UI here: %s; the summary is printed instead", why);
     return asked != 0 && !why;
 }

@@ -11,6 +11,7 @@
 #include "live.h"
 #include "device_monitor.h"
 #include "overhead.h"
+#include "record_host.h"
 #include "record_loop.h"
 #include "record_timers.h"
 #include "wire/session.h"
@@ -115,6 +116,7 @@ static void note_options(struct recorder *recorder)
         recording_put_metadata(&recorder->recording, "sampling.frequency_asked", "%u", options->frequency_hz);
     if (options->call_tree)
         recording_put_metadata(&recorder->recording, "call_tree", "yes");
+    record_host(&recorder->recording);
     if (!options->launcher)
         return;
     recording_put_metadata(&recorder->recording, LAUNCHER_NAME_KEY, "%s", options->launcher->name);

@@ -4,6 +4,7 @@
 
 #include "system/machine.h"
 #include "system/restrictions.h"
+#include "view/host_facts.h"
 #include "view/units.h"
 
 #include <errno.h>
@@ -19,8 +20,10 @@ struct system_tab {
 
 static void add(struct grid *grid, const char *key, const char *value, enum grid_style style)
 {
-    if (!*value || !grid_add(grid, grid->row_count + 1, style))
+    struct grid_row *row = *value ? grid_add(grid, grid->row_count + 1, style) : NULL;
+    if (!row)
         return;
+    row->sentence = *value != '/'; /* of a path both ends matter */
     grid_set(grid, 0, 0, key);
     grid_set(grid, 1, 0, value);
 }
@@ -41,6 +44,8 @@ static void add_metadata(struct app *app, struct grid *grid)
     for (uint32_t i = 0; i < trace_metadata_count(app->trace); i++) {
         const char *key, *value;
         trace_metadata_at(app->trace, i, &key, &value);
+        if (host_facts_have_key(key))
+            continue; /* shown as the machine's */
         size_t length = strlen(key);
         char *end;
         long long number = strtoll(value, &end, 10);
@@ -156,6 +161,25 @@ static void add_restrictions(const struct machine *machine, struct grid *grid)
     restriction_list_finish(&list);
 }
 
+static void add_machine(struct app *app, struct system_tab *tab)
+{
+    struct grid *grid = &tab->list.grid;
+    bool known = host_facts_known(app->trace);
+    if (is_this_machine(app) && (tab->machine = calloc(1, sizeof *tab->machine)))
+        machine_read("", NULL, tab->machine);
+    if (known) {
+        grid_heading(grid, "Machine", tab->machine ? "as it was when this was recorded: the one you are on" : "as it was when this was recorded");
+        host_facts_fill(app->trace, grid);
+    } else if (tab->machine) {
+        add_host(tab->machine, grid);
+    } else {
+        grid_heading(grid, "Machine", "unknown: the trace does not describe it, and it is not this one, or was started anew since");
+    }
+    host_facts_fill_devices(app->trace, grid);
+    if (tab->machine)
+        add_restrictions(tab->machine, grid);
+}
+
 /* --- the tab --------------------------------------------------------------------------------------------------------- */
 
 static int create(struct app *app, void **ret_state, struct error *err)
@@ -168,13 +192,7 @@ static int create(struct app *app, void **ret_state, struct error *err)
     grid_heading(&tab->list.grid, "Recording", "as the recorder noted it");
     add_metadata(app, &tab->list.grid);
     add_ledger(app, &tab->list.grid);
-    if (is_this_machine(app) && (tab->machine = calloc(1, sizeof *tab->machine))) {
-        machine_read("", NULL, tab->machine);
-        add_host(tab->machine, &tab->list.grid);
-        add_restrictions(tab->machine, &tab->list.grid);
-    } else {
-        grid_heading(&tab->list.grid, "Machine", "the trace was recorded on another one, or before this one was started last: its file does not describe it");
-    }
+    add_machine(app, tab);
     add_processes(app, &tab->list.grid);
     *ret_state = tab;
     return 0;

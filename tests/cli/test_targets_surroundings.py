@@ -32,6 +32,14 @@ def test_environment_is_as_documented(runner, apps, options, allowed):
     assert changed - {"PWD"} <= allowed, {name: (before.get(name), after.get(name)) for name in changed}
 
 
+def test_the_machine_is_in_the_trace(runner, apps):
+    run = runner.profiled([apps / "target", "exit", "0"], options=CPU)
+    facts = {row["key"]: row["value"] for row in run.query("select key, value from metadata where key like 'host.%'")}
+    assert facts["host.kernel"] == os.uname().release and int(facts["host.threads"]) > 0 and int(facts["host.memory_bytes"]) > 1 << 20
+    assert int(facts["host.cpus_usable"]) == len(os.sched_getaffinity(0))
+    assert "" not in facts.values() and "unknown" not in facts.values()
+
+
 def test_nearly_empty_environment(runner, apps):
     _, profiled = runner.compare(["env", "-i", apps / "target", "environment", "exit", "3"])
     assert profiled.status == 3 and profiled.stdout == b""

@@ -302,7 +302,7 @@ static int copy_metadata(struct selected_copy *copy, const struct trace_part *pa
     for (uint32_t i = 0; i < trace_metadata_count(copy->trace) && result == 0; i++) {
         const char *key, *value;
         trace_metadata_at(copy->trace, i, &key, &value);
-        if (!is_whole_run(key))
+        if (!is_whole_run(key) || copy->span_kinds)
             result = trace_builder_set_metadata(copy->builder, key, value);
     }
     if (result == 0 && part->clock_domain)

@@ -23,7 +23,7 @@ struct trace_part {
     const struct trace_filter *where; /* NULL = everything */
     const char *clock_domain;         /* only the nodes with this clock and what is of them; NULL = all */
     /* Bits by enum span_kind, 0 = everything: only spans of these kinds, all tracks, samples with their innermost frame alone, and an
-     * instant each where the trace begins and ends, so that its extent stays what it was. */
+     * instant each where the trace begins and ends, so that its extent stays what it was; of the metadata sums over the whole run as well. */
     uint64_t span_kinds;
 };
 

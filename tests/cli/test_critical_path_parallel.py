@@ -77,10 +77,11 @@ def test_samples_divide_code_among_functions(hprofiler, ranks, recorded):
         assert ranks(2, *recorded, *options.split()) == call(hprofiler, "critical-path", *recorded, *options.split())
 
 
-def test_text_is_the_same(family, hprofiler, ranks, simulated):
+def test_text_is_the_same(family, hprofiler, ranks, simulated, recorded):
     if family == "openmpi":
         pytest.skip("its mpirun gives the first rank a terminal, for which text is drawn otherwise")
     assert ranks(3, *simulated, "--top", 5) == call(hprofiler, "critical-path", *simulated, "--top", 5)
+    assert ranks(2, *recorded) == call(hprofiler, "critical-path", *recorded)
 
 
 def test_one_failure_ends_all_and_says_so_once(ranks, simulated, tmp_path):

@@ -5,6 +5,7 @@
 #include "stacks.h"
 
 #include "chart/draw_flame.h"
+#include "base/map.h"
 #include "view/flame.h"
 #include "view/units.h"
 
@@ -79,11 +80,21 @@ static void changed(struct app *app, void *state, unsigned changes)
 
 /* --- drawing --------------------------------------------------------------------------------------------------------- */
 
+/* Names are numbered anew in the trace of the whole run: colours of a run that one watches go by the names themselves. */
+static enum colour colour_of(const struct app *app, const struct flame_tab *tab, const struct context_node *node)
+{
+    struct context_node steady = *node;
+    const char *name = trace_text(tab->sides.trace, node->function);
+    if (app->live)
+        steady.function.index = (uint32_t)hash_bytes(name, strlen(name));
+    return context_node_colour(&steady);
+}
+
 static struct look box_look(struct app *app, const struct flame_tab *tab, uint32_t node)
 {
     const struct context_node *facts = &tab->context->nodes[node];
     const struct frame_difference *difference = tab->sides.differences ? &tab->sides.differences[node] : NULL;
-    enum colour fill = node == 0 ? COLOUR_BAND : difference ? frame_difference_colour(difference) : context_node_colour(facts);
+    enum colour fill = node == 0 ? COLOUR_BAND : difference ? frame_difference_colour(difference) : colour_of(app, tab, facts);
     struct look look = {.fill = (uint8_t)fill, .text = node == 0 ? COLOUR_DEFAULT : (uint8_t)palette_text_on(app->canvas.theme, fill)};
     if (app->searching && tab->found && node && !tab->found[node])
         look = (struct look){COLOUR_WAIT_TEXT, COLOUR_WAIT, 0};

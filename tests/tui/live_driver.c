@@ -237,6 +237,8 @@ int main(int argc, char **argv)
         printf("live_driver: %s\n", err.text);
     printf("left, %s\n", driver.ended ? "it had ended" : "it runs");
     fflush(stdout);
+    if (!driver.ended && !isatty(STDOUT_FILENO)) /* the terminal is gone: nobody is there to end it */
+        kill(-driver.pid, SIGKILL);
     if (!driver.ended)
         waitpid(driver.pid, &driver.wait_status, 0);
     printf("the program's status is %d\n", driver.wait_status);

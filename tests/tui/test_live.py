@@ -277,6 +277,27 @@ def test_resizing_while_it_runs(live):
     run.screen.wait("left, it runs")
 
 
+# --- with the recorder -------------------------------------------------------------------------------------------------
+
+
+def test_a_real_run(open_screen, hprofiler):
+    """From the first sample to the whole trace, with a program that asks for something."""
+    screen = open_screen(100, 30, **MONO)
+    program = pathlib.Path(screen.socket).parent / "program"
+    program.write_text("#!/bin/bash\nread -p 'how far? ' far\nfor ((i = 0; i < far; i++)); do :; done\necho counted to $far\nread line\nexit 3\n")
+    program.chmod(0o755)
+    screen.keys((f"clear; {hprofiler} run --live --no-summary -o run.hpt -- ./program; echo status=$?",), "Enter")
+    screen.wait("how far?")
+    screen.keys("C-]", ("20000",), "Enter")
+    screen.wait("counted to 20000")
+    screen.until(lambda text: "Waiting" not in text and re.search(r"data [\d.]+ s old", bottom(text)), "data of the run")
+    screen.keys("Enter")
+    screen.wait("ended with status 3, the whole trace")
+    screen.wait("program")
+    screen.keys("q")
+    screen.wait("status=3")
+
+
 # --- as it looks -------------------------------------------------------------------------------------------------------
 
 SCENES = {

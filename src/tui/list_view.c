@@ -234,9 +234,10 @@ static void add_details(const struct grid *grid, const struct grid_row *row, con
     unsigned last = grid->column_count - 1;
     text_add_string(out, row->cells[last].text);
     for (unsigned i = 0; i < last; i++) {
-        const char *text = row->cells[i].text;
-        if (!grid->columns[i].bar && *text && (int)text_cells(text, strlen(text)) > widths[i])
-            text_addf(out, ", %s: %s", grid->columns[i].title, text);
+        const struct grid_column *column = &grid->columns[i];
+        const char *text = row->cells[i].text, *title = *column->title || !column->csv ? column->title : column->csv;
+        if (!column->bar && *text && (int)text_cells(text, strlen(text)) > widths[i])
+            text_addf(out, ", %s%s%s", title, *title ? ": " : "", text);
     }
     if (row->note)
         text_addf(out, "\n%s", row->note);

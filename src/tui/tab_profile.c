@@ -22,8 +22,11 @@
 #define ADVICE_CELLS 74               /* its texts are wrapped for the least screen */
 
 static const struct grid_column columns[] = {
-    {.title = "", .width = 10, .right = true}, {.title = "", .width = 5, .right = true}, {.title = "", .width = 12, .bar = true, .drop = 2},
-    {.title = "", .width = 12, .right = true, .drop = 1}, {.title = "", .width = 44}};
+    {.title = "", .width = 10, .right = true, .csv = "time_ns"},
+    {.title = "", .width = 5, .right = true, .csv = ""},
+    {.title = "", .width = 12, .bar = true, .drop = 2},
+    {.title = "", .width = 12, .right = true, .drop = 1, .csv = "count"},
+    {.title = "", .width = 44, .csv = "name"}};
 enum { COLUMN_TIME, COLUMN_PERCENT, COLUMN_BAR, COLUMN_COUNT, COLUMN_NAME };
 
 struct profile_tab {
@@ -353,13 +356,6 @@ static bool act(struct app *app, void *state, enum action action)
     return action != ACTION_SORT && action != ACTION_REVERSE && list_act(&tab->list, app, action);
 }
 
-static void mouse(struct app *app, void *state, const struct input *input)
-{
-    struct profile_tab *tab = state;
-    if (list_mouse(&tab->list, input) && input->mouse == MOUSE_CLICK)
-        app_handle(app, &(struct input){.event = EVENT_KEY, .key = '\n'});
-}
-
 /* A function, spans of a name, or else the lane. */
 static bool advice_subject(const struct app *app, const struct advice *advice, struct subject *ret_subject)
 {
@@ -396,22 +392,7 @@ static bool show(struct app *app, void *state, const struct subject *wanted)
     return wanted->kind != SUBJECT_NONE; /* the selection is as it was left */
 }
 
-static void copy(struct app *app, void *state, struct text *out)
-{
-    struct profile_tab *tab = state;
-    (void)app;
-    if (list_row(&tab->list))
-        grid_add_line(&tab->list.grid, tab->list.selected, '\t', out);
-}
-
-static void csv(struct app *app, void *state, struct text *out)
-{
-    struct profile_tab *tab = state;
-    (void)app;
-    grid_add_csv(&tab->list.grid, out);
-}
-
 const struct tab tab_profile = {
-    .title = "Profile", .short_title = "Profile", .place = KEYS_TEXTS, .next = {TAB_HOTSPOTS, TAB_TIMELINE, -1}, .create = create, .destroy = destroy, .draw = draw, .act = act, .mouse = mouse,
-    .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .is_list = true,
+    .title = "Profile", .short_title = "Profile", .place = KEYS_TEXTS, .next = {TAB_HOTSPOTS, TAB_TIMELINE, -1}, .create = create, .destroy = destroy, .draw = draw, .act = act, .mouse = list_click,
+    .changed = changed, .subject = subject, .show = show, .copy = list_copy, .csv = list_csv, .is_list = true,
 };

@@ -115,7 +115,7 @@ static int read_run(struct efficiency_reading *reading)
     if (result == 0)
         result = efficiency_find_threads(reading);
     if (result == 0)
-        result = efficiency_find_preempted(reading);
+        result = preempted_create(reading->trace, &reading->preempted, reading->err);
     if (result == 0)
         result = efficiency_sum_threads(reading);
     if (result == 0)
@@ -141,14 +141,15 @@ int efficiency_create(const struct trace *trace, const struct efficiency_options
         out->inputs.value[i] = (double)NAN;
     backends_find(trace, &reading.backends);
     int result = read_run(&reading);
+    bool preempted_known = reading.preempted && reading.preempted->known;
     lane_times_destroy(reading.times);
     span_table_destroy(reading.table);
     free(reading.links);
     free(reading.bounds);
-    free(reading.sched);
+    preempted_destroy(reading.preempted);
     if (result < 0)
         return error_set(err, result, "%s", own.code ? own.text : "efficiency: out of memory");
-    fill_threads(out, reading.preempted_known);
+    fill_threads(out, preempted_known);
     fill_processes(out);
     fill_nodes(trace, out);
     efficiency_compute(&out->inputs, out->values);

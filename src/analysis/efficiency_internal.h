@@ -5,6 +5,7 @@
 
 #include "efficiency.h"
 #include "lane_time.h"
+#include "preempted.h"
 
 /* Bounds of one process' part: the return from MPI_Init and the call of MPI_Finalize, or its life. */
 struct efficiency_bounds {
@@ -22,17 +23,12 @@ struct efficiency_reading {
     struct efficiency *out;
     struct efficiency_bounds *bounds; /* by out->processes */
     bool part;                        /* a window was asked for */
-    uint32_t *sched;                  /* by track of threads: their lane of the scheduler's; ID_NONE: none */
-    string_id preempted;              /* the name of its spans */
-    bool preempted_known;
+    struct preempted *preempted;
     struct error *err;
 };
 
 /* Which processes and threads count, and the window. Fills out->processes, threads, begin_ns, end_ns, bounds. */
 int efficiency_find_threads(struct efficiency_reading *reading);
-/* Which scheduler's lane is whose; and how long a thread could have run, but was not let, in a stretch of time. */
-int efficiency_find_preempted(struct efficiency_reading *reading);
-int64_t efficiency_preempted_in(const struct efficiency_reading *reading, uint32_t track, int64_t begin_ns, int64_t end_ns);
 /* The times of threads, and of processes in parallel regions. */
 int efficiency_sum_threads(struct efficiency_reading *reading);
 int efficiency_sum_regions(struct efficiency_reading *reading);

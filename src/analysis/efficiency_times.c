@@ -16,7 +16,7 @@ static void add_stretch(const struct efficiency_reading *reading, struct sums *s
 {
     sums->by_state_ns[state] += to_ns - from_ns;
     if ((state == LANE_USEFUL || state == LANE_OUTSIDE) && to_ns > from_ns)
-        sums->preempted_ns[state] += efficiency_preempted_in(reading, track, from_ns, to_ns);
+        sums->preempted_ns[state] += preempted_within(reading->preempted, track, from_ns, to_ns);
 }
 
 static struct sums sums_of(const struct efficiency_reading *reading, uint32_t track, int64_t begin_ns, int64_t end_ns)

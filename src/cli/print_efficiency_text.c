@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define INDENT 2
 
@@ -55,7 +56,11 @@ static int text_model(struct text *out, const struct text_look *look, const stru
         if (factor->model != model)
             continue;
         if (whole && efficiency->values[i].status == EFFICIENCY_NOT_APPLICABLE) {
-            text_addf(out, "\n%s: not applicable: %s\n", text->name, efficiency->values[i].reason);
+            struct text line = TEXT_INIT;
+            text_addf(&line, "%s: not applicable: %s", text->name, efficiency->values[i].reason);
+            text_add_char(out, '\n');
+            text_add_wrapped(out, look, 0, INDENT, line.data ? line.data : "");
+            text_finish(&line);
             return 0;
         }
         whole = 0;
@@ -96,7 +101,7 @@ static void text_inputs(struct text *out, const struct text_look *look, const st
 static int text_patterns(struct text *out, const struct text_look *look, const struct wait_states *waits)
 {
     static const struct table_column columns[] = {{"waiting", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"times", ALIGN_RIGHT, SHRINK_NEVER, 0},
-                                                  {"pattern", ALIGN_LEFT, SHRINK_NEVER, 0}, {"what it is", ALIGN_LEFT, SHRINK_END, 20}};
+                                                  {"pattern", ALIGN_LEFT, SHRINK_NEVER, 0}};
     CLEANUP(table_destroyp) struct table *table = NULL;
     bool done[WAIT_PATTERN_COUNT] = {false};
     if (!waits->count)
@@ -116,11 +121,42 @@ static int text_patterns(struct text *out, const struct text_look *look, const s
         table_cell(table, format_duration(duration, sizeof duration, waits->sums[best].time_ns));
         table_cell(table, format_count(count, sizeof count, waits->sums[best].count));
         table_cell(table, wait_pattern_name((enum wait_pattern)best));
-        table_cell(table, wait_pattern_text((enum wait_pattern)best));
     }
     heading(out, look, "Waiting");
     table_draw(table, look, INDENT, out);
     return 0;
+}
+
+/* In full, whatever the width: a column for it would be cut. */
+static void text_remedies(struct text *out, const struct text_look *look, const struct wait_states *waits)
+{
+    if (!waits->count)
+        return;
+    heading(out, look, "What the patterns are, and what would remove them");
+    for (int i = 0; i < WAIT_PATTERN_COUNT; i++) {
+        struct text line = TEXT_INIT;
+        if (!waits->sums[i].count)
+            continue;
+        text_addf(&line, "%s: %s", wait_pattern_name((enum wait_pattern)i), wait_pattern_text((enum wait_pattern)i));
+        text_addf(&line, " -> %s", wait_pattern_remedy((enum wait_pattern)i));
+        text_add_string(out, "  ");
+        text_add_wrapped(out, look, INDENT, INDENT + 2, line.data ? line.data : "");
+        text_finish(&line);
+    }
+}
+
+/* The rank first: what is behind it may be cut. */
+static void add_short_lane(struct text *out, const struct trace *trace, track_id lane)
+{
+    uint32_t track_count, process_count;
+    const struct trace_track *tracks = trace_tracks(trace, &track_count);
+    const struct trace_process *processes = trace_processes(trace, &process_count);
+    uint32_t process = lane.index < track_count ? tracks[lane.index].process.index : process_count;
+    const char *name = lane.index < track_count ? trace_text(trace, tracks[lane.index].name) : "";
+    if (process < process_count && processes[process].rank >= 0 && *name && strncmp(name, "rank ", 5) != 0)
+        text_addf(out, "rank %d %s", (int)processes[process].rank, name);
+    else
+        add_lane_name(out, trace, lane);
 }
 
 static void delay_row(struct table *table, const struct trace *trace, const struct wait_delay *delay)
@@ -128,11 +164,13 @@ static void delay_row(struct table *table, const struct trace *trace, const stru
     char duration[32];
     struct text lane = TEXT_INIT, activity = TEXT_INIT;
     const char *name = trace_text(trace, delay->name), *around = trace_text(trace, delay->around);
-    add_lane_name(&lane, trace, delay->lane);
+    add_short_lane(&lane, trace, delay->lane);
     const char *function = trace_text(trace, delay->function);
     text_add_display_name(&activity, *name ? name : *function ? function : "code outside of calls");
     if (!*name && *function)
         text_addf(&activity, " (%.0f %% of samples)", 100 * delay->function_share);
+    else if (!*name && trace_row_count(trace, FAMILY_SAMPLES))
+        text_add_string(&activity, " (no samples there)");
     if (*around) {
         text_add_string(&activity, " in ");
         text_add_display_name(&activity, around);
@@ -143,7 +181,6 @@ static void delay_row(struct table *table, const struct trace *trace, const stru
     table_cell(table, lane.data ? lane.data : "");
     table_cell(table, activity.data ? activity.data : "");
     table_cell(table, wait_pattern_name(delay->pattern));
-    table_cell(table, wait_pattern_remedy(delay->pattern));
     text_finish(&lane);
     text_finish(&activity);
 }
@@ -152,7 +189,7 @@ static int text_delays(struct text *out, const struct text_look *look, const str
 {
     static const struct table_column columns[] = {
         {"direct", ALIGN_RIGHT, SHRINK_NEVER, 0},  {"propagated", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"who was late", ALIGN_LEFT, SHRINK_END, 12},
-        {"what it did", ALIGN_LEFT, SHRINK_END, 16}, {"waits", ALIGN_LEFT, SHRINK_END, 12},        {"what would remove them", ALIGN_LEFT, SHRINK_END, 16}};
+        {"what it did", ALIGN_LEFT, SHRINK_MIDDLE, 16}, {"waits", ALIGN_LEFT, SHRINK_NEVER, 0}};
     CLEANUP(table_destroyp) struct table *table = NULL;
     if (!run->waits->delay_count)
         return 0;
@@ -203,7 +240,10 @@ static int text_run(struct text *out, const struct text_look *look, const struct
     text_inputs(out, look, run->efficiency);
     if (result == 0)
         result = text_patterns(out, look, run->waits);
-    return result ? result : text_delays(out, look, run, top);
+    if (result == 0)
+        result = text_delays(out, look, run, top);
+    text_remedies(out, look, run->waits);
+    return result;
 }
 
 static void number_cell(struct table *table, double value)

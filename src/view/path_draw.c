@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The critical path as text for people. */
 #include "path_report.h"
+#include "analysis/preempted.h"
 #include "lane_label.h"
+#include "run_length.h"
 #include "table.h"
 #include "units.h"
 
@@ -20,6 +22,7 @@ struct drawing {
     struct text *out;
     uint64_t top;
     const struct time_unit *unit;
+    const struct preempted *preempted; /* NULL: not known */
 };
 
 static size_t limit(const struct drawing *drawing, size_t count)
@@ -181,6 +184,23 @@ static struct path_fold last_shown(const struct path_hops *hops, size_t shown)
     return last;
 }
 
+/* The lag of an edge hides why the thread that it leads to did not go on at once: it may have had no processor. */
+static int64_t preempted_in(const struct drawing *drawing, const struct path_hop *hop)
+{
+    if (!drawing->preempted || hop->state != PATH_EDGE || hop->track.index == ID_NONE || hop->duration_ns <= 0)
+        return 0;
+    return preempted_within(drawing->preempted, hop->track.index, hop->begin_ns, hop->begin_ns + hop->duration_ns);
+}
+
+/* Of all repeats. */
+static int64_t off_processor(const struct drawing *drawing, const struct path_fold *fold, uint32_t at, const struct path_hop *sum)
+{
+    int64_t sum_ns = sum->descheduled_ns;
+    for (uint32_t r = 0; r < fold->repeats; r++)
+        sum_ns += preempted_in(drawing, &drawing->report->hops->hops[fold->first + (size_t)r * fold->period + at]);
+    return sum_ns;
+}
+
 static void draw_hop(struct drawing *drawing, struct table *table, const struct path_fold *fold, uint32_t at)
 {
     const struct path_report *report = drawing->report;
@@ -202,8 +222,9 @@ static void draw_hop(struct drawing *drawing, struct table *table, const struct 
     table_cell(table, format_duration(begin, sizeof begin, hop.begin_ns - report->graph->begin_ns));
     cell_time(table, drawing, hop.duration_ns);
     cell_percent(table, hop.duration_ns, report->path->length_ns);
-    if (hop.descheduled_ns)
-        cell_time(table, drawing, hop.descheduled_ns);
+    int64_t off_ns = off_processor(drawing, fold, at, &hop);
+    if (off_ns)
+        cell_time(table, drawing, off_ns);
     else
         table_cell(table, "");
     table_cell(table, repeats);
@@ -214,6 +235,56 @@ static void draw_hop(struct drawing *drawing, struct table *table, const struct 
     table_cell(table, lane.data ? lane.data : "");
     text_finish(&name);
     text_finish(&lane);
+}
+
+/* Under a microsecond each, or so little of the path that it shows as nothing: such hops tell nobody anything, one by one. */
+#define TINY_NS 1000
+#define TINY_PARTS 100000
+
+static bool is_tiny(const struct drawing *drawing, const struct path_fold *fold, uint32_t at)
+{
+    struct path_hop hop = path_fold_hop(drawing->report->hops, fold, at);
+    int64_t each_ns = hop.duration_ns / fold->repeats;
+    return each_ns < TINY_NS || each_ns < drawing->report->path->length_ns / TINY_PARTS;
+}
+
+/* Tiny hops in a row, as one. */
+static void draw_tiny(struct drawing *drawing, struct table *table, const struct path_fold *fold, uint32_t at, uint32_t count)
+{
+    struct path_hop sum = path_fold_hop(drawing->report->hops, fold, at);
+    char begin[32];
+    int64_t first_ns = sum.begin_ns;
+    for (uint32_t i = 1; i < count; i++)
+        sum.duration_ns += path_fold_hop(drawing->report->hops, fold, at + i).duration_ns;
+    const char *bracket = drawing->look->utf8 ? (at + count == fold->period ? "└" : "│") : "|";
+    table_row(table);
+    table_cell(table, format_duration(begin, sizeof begin, first_ns - drawing->report->graph->begin_ns));
+    cell_time(table, drawing, sum.duration_ns);
+    cell_percent(table, sum.duration_ns, drawing->report->path->length_ns);
+    table_cell(table, "");
+    table_cell(table, "");
+    table_cell(table, bracket);
+    table_cell(table, "");
+    table_cell(table, "");
+    table_cellf(table, "(%" PRIu32 " short hops)", count);
+    table_cell(table, "");
+}
+
+/* The first one of a sequence stands by itself: it has the count of repeats. */
+static void draw_fold(struct drawing *drawing, struct table *table, const struct path_fold *fold)
+{
+    uint32_t count;
+    for (uint32_t at = 0; at < fold->period; at += count) {
+        count = 0;
+        while (at > 0 && at + count < fold->period && is_tiny(drawing, fold, at + count))
+            count++;
+        if (count > 1) {
+            draw_tiny(drawing, table, fold, at, count);
+        } else {
+            count = 1;
+            draw_hop(drawing, table, fold, at);
+        }
+    }
 }
 
 static void draw_hops(struct drawing *drawing)
@@ -239,8 +310,7 @@ static void draw_hops(struct drawing *drawing)
             rest_ns += fold->time_ns;
             continue;
         }
-        for (uint32_t at = 0; at < fold->period; at++)
-            draw_hop(drawing, table, fold, at);
+        draw_fold(drawing, table, fold);
     }
     if (table)
         draw_table(drawing, table);
@@ -273,10 +343,14 @@ static void draw_title(struct drawing *drawing, const char *dot)
         text_addf(drawing->out, "%snothing in the trace takes time: there is no critical path\n", dot);
         return;
     }
+    struct run_length run = run_length_of(path->graph->trace);
     text_addf(drawing->out, "%sran %s%scritical path %s, %s %% of it explained\n", dot,
-              format_duration(makespan, sizeof makespan, path->makespan_ns), dot,
+              format_duration(makespan, sizeof makespan, run.partial ? run.run_ns : run.recorded_ns), dot,
               format_duration(length, sizeof length, path->length_ns),
               format_percent(percent, sizeof percent, (double)path->explained_ns, (double)path->length_ns));
+    text_addf(&line, "%s: from the first to the last moment of the lanes that depend on each other", format_duration(makespan, sizeof makespan, path->makespan_ns));
+    fact(drawing, "looked at", line.data ? line.data : "");
+    text_clear(&line);
     if (path->length_low_ns != path->length_high_ns) {
         text_addf(&line, "%s to %s, as the clocks of the nodes are known",
                   format_duration(low, sizeof low, path->length_low_ns),
@@ -289,6 +363,7 @@ static void draw_title(struct drawing *drawing, const char *dot)
 static void draw_proofs(struct drawing *drawing, const char *dot)
 {
     const struct critical_path *path = drawing->report->path;
+    char percent[32];
     struct text line = TEXT_INIT;
     for (int confidence = 0; confidence < CONFIDENCE_LOW; confidence++)
         add_share(&line, dot, confidence_name((enum confidence)confidence), path->confidence_ns[confidence],
@@ -303,6 +378,12 @@ static void draw_proofs(struct drawing *drawing, const char *dot)
     add_share(&line, dot, "off the processor", path->kind_ns[INTERVAL_DESCHEDULED], path->length_ns);
     add_share(&line, dot, "between a device's commands", path->kind_ns[INTERVAL_IDLE], path->length_ns);
     add_share(&line, dot, "latencies", edges_ns + path->kind_ns[INTERVAL_WAIT], path->length_ns);
+    int64_t preempted_ns = 0;
+    for (size_t i = 0; i < drawing->report->hops->count; i++)
+        preempted_ns += preempted_in(drawing, &drawing->report->hops->hops[i]);
+    if (preempted_ns > 0)
+        text_addf(&line, " (%s %%: the thread that they lead to had no processor)",
+                  format_percent(percent, sizeof percent, (double)preempted_ns, (double)path->length_ns));
     add_share(&line, dot, "waits for nobody knows what", path->kind_ns[INTERVAL_UNEXPLAINED] + path->start_ns,
               path->length_ns);
     fact(drawing, "time in", line.data ? line.data : "");
@@ -454,6 +535,9 @@ void path_report_draw(const struct path_report *report, uint64_t top, const stru
     draw_title(&drawing, dot);
     if (report->path->length_ns == 0)
         return;
+    CLEANUP(preempted_destroyp) struct preempted *preempted = NULL;
+    if (preempted_create(report->graph->trace, &preempted, NULL) == 0)
+        drawing.preempted = preempted;
     draw_proofs(&drawing, dot);
     draw_allocation(&drawing, dot);
     draw_graph(&drawing, dot);

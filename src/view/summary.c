@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Building a summary: tables of processes and threads, then samples, then spans, then the order in which they are
  * shown. */
+#include "run_length.h"
 #include "summary_build.h"
 
 #include "base/error.h"
@@ -51,32 +52,6 @@ static struct optional_i64 exit_status(const struct summary_build *build)
 {
     struct optional_i64 status = metadata_number(build->trace, "exit_status");
     return status.known ? status : summary_exit_status(build->summary->wait_status);
-}
-
-/* Events and lives of processes both tell how long the run was. */
-static int64_t duration_of(struct summary_build *build)
-{
-    int64_t begin_ns, end_ns;
-    trace_time_range(build->trace, &begin_ns, &end_ns);
-    bool empty = begin_ns == 0 && end_ns == 0;
-    for (uint32_t i = 0; i < build->process_count; i++) {
-        const struct trace_process *process = &build->processes[i];
-        if (process->end_ns == INT64_MIN || process->start_ns == INT64_MIN)
-            continue;
-        begin_ns = empty || process->start_ns < begin_ns ? process->start_ns : begin_ns;
-        end_ns = empty || process->end_ns > end_ns ? process->end_ns : end_ns;
-        empty = false;
-    }
-    int64_t duration_ns = time_between(begin_ns, end_ns);
-    if (build->window_end_ns.known) {
-        build->summary->run_ns = (struct optional_i64){true, duration_ns};
-        if (build->window_begin_ns.known && build->window_begin_ns.value > begin_ns)
-            begin_ns = build->window_begin_ns.value;
-        end_ns = build->window_end_ns.value < end_ns ? build->window_end_ns.value : end_ns;
-        duration_ns = begin_ns < end_ns ? time_between(begin_ns, end_ns) : 0;
-    }
-    struct optional_i64 recorded_ns = metadata_number(build->trace, "recording.duration_ns"); /* of a process attached to */
-    return recorded_ns.known && recorded_ns.value > duration_ns ? recorded_ns.value : duration_ns;
 }
 
 /* --- tables --------------------------------------------------------------------------------------------------------
@@ -373,7 +348,9 @@ static int build_all(struct summary_build *build)
         return result;
     summary->cpu_known = summary->samples > 0 || trace_metadata(build->trace, "sampling.event");
     summary->ledger = trace_ledger(build->trace, &summary->ledger_count);
-    summary->duration_ns = duration_of(build);
+    struct run_length length = run_length_of(build->trace);
+    summary->duration_ns = length.recorded_ns;
+    summary->run_ns = (struct optional_i64){length.partial, length.run_ns};
     summary->wait_status = root_wait_status(build);
     summary->exit_status = exit_status(build);
     summary->overhead_ns = metadata_number(build->trace, "overhead_ns");

@@ -44,6 +44,7 @@ hp_feature(otf2 "OTF2 archives of other tools" libopen-trace-format2-dev otf2)
 hp_feature(ncursesw "the terminal UI" libncurses-dev ncursesw)
 hp_feature(vterm "the program's terminal in the UI, with colours and cursor" libvterm-dev vterm)
 hp_feature(cairo "pictures of views as PNG" libcairo2-dev cairo)
+hp_feature(chafa "charts as images on terminals (Kitty, Sixel, iTerm2); needs cairo, too" libchafa-dev chafa>=1.10)
 hp_feature(cmocka "unit tests" libcmocka-dev cmocka)
 
 # libiberty has no .pc file and no shared library; only its demanglers are used, declared by ourselves.

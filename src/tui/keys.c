@@ -96,5 +96,6 @@ const char *key_place_name(unsigned places)
 void keys_describe(struct text *out)
 {
     for (size_t i = 0; i < key_binding_count; i++)
-        text_addf(out, "  %-17s %-13s %s\n", key_bindings[i].names, key_place_name(key_bindings[i].places), key_bindings[i].help);
+        if (key_bindings[i].places != KEYS_ROOFLINE) /* not of this UI: the viewer shows its own */
+            text_addf(out, "  %-17s %-13s %s\n", key_bindings[i].names, key_place_name(key_bindings[i].places), key_bindings[i].help);
 }

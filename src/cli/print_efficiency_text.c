@@ -189,7 +189,7 @@ static int text_delays(struct text *out, const struct text_look *look, const str
 {
     static const struct table_column columns[] = {
         {"direct", ALIGN_RIGHT, SHRINK_NEVER, 0},  {"propagated", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"who was late", ALIGN_LEFT, SHRINK_END, 12},
-        {"what it did", ALIGN_LEFT, SHRINK_MIDDLE, 16}, {"waits", ALIGN_LEFT, SHRINK_NEVER, 0}};
+        {"what it did", ALIGN_LEFT, SHRINK_MIDDLE, 16}, {"waits", ALIGN_LEFT, SHRINK_END, 20}};
     CLEANUP(table_destroyp) struct table *table = NULL;
     if (!run->waits->delay_count)
         return 0;

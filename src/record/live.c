@@ -77,10 +77,11 @@ uint64_t live_destroy(struct live *live)
 {
     if (!live)
         return 0;
-    live_feed_destroy(live->feed);
+    bool stopped = live_feed_destroy(live->feed);
     uint64_t lost = terminal_relay_destroy(live->relay);
     target_terminal_end(&live->terminal);
-    closep(&live->changed_fd);
+    if (stopped)
+        closep(&live->changed_fd);
     trace_unref(live->whole);
     free(live);
     return lost;

@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 #define LEAST_PAUSE_NS 500000000
-enum { REST_FACTOR = 10, PARTS_OF_RUN = 200 };
+enum { REST_FACTOR = 10, PARTS_OF_RUN = 200, JOIN_S = 2 };
 
 struct live_feed {
     char *directory;
     int changed_fd;
     pthread_t thread;
-    pthread_mutex_t lock; /* stop only: who watches never takes it */
+    pthread_mutex_t lock; /* stop, and who follows: who watches never takes it */
     pthread_cond_t wake;
     bool stop;
     struct merge_follow *follow;
@@ -49,11 +49,21 @@ static void publish(struct live_feed *feed, struct trace *snapshot, int64_t time
     tell(feed);
 }
 
+static int begin_following(struct live_feed *feed)
+{
+    struct merge_follow *follow = NULL;
+    int code = merge_follow_create(feed->directory, NULL, &follow, &feed->problem);
+    pthread_mutex_lock(&feed->lock);
+    feed->follow = follow;
+    pthread_mutex_unlock(&feed->lock);
+    return code;
+}
+
 /* The first one only marks what there is: see spool_marks.c. */
 static int one_round(struct live_feed *feed, int64_t known_ns)
 {
     struct trace *snapshot = NULL;
-    int code = feed->follow ? 0 : merge_follow_create(feed->directory, NULL, &feed->follow, &feed->problem);
+    int code = feed->follow ? 0 : begin_following(feed);
     if (code == 0)
         code = merge_follow_round(feed->follow, &snapshot, &feed->problem);
     if (code == 0 && snapshot)
@@ -89,7 +99,10 @@ static void *feed_run(void *object)
     int64_t spent_ns = 0, known_ns = clock_monotonic_ns();
     while (!rest(feed, spent_ns)) {
         int64_t begin_ns = clock_thread_cpu_ns(), now_ns = clock_monotonic_ns();
-        if (one_round(feed, known_ns) < 0) {
+        int code = one_round(feed, known_ns);
+        if (code == -ECANCELED)
+            break;
+        if (code < 0) {
             __atomic_store_n(&feed->failed, true, __ATOMIC_RELEASE);
             tell(feed);
             break;
@@ -142,25 +155,27 @@ int live_feed_create(const char *session_directory, int changed_fd, struct live_
 
 void live_feed_stop(struct live_feed *feed)
 {
-    struct sched_param parameter = {0};
     pthread_mutex_lock(&feed->lock);
-    bool stopped = feed->stop;
     feed->stop = true;
+    struct merge_follow *follow = feed->follow;
+    if (follow)
+        merge_follow_cancel(follow);
     pthread_cond_signal(&feed->wake);
     pthread_mutex_unlock(&feed->lock);
-    if (stopped)
-        return;
-    pthread_setschedparam(feed->thread, SCHED_OTHER, &parameter); /* a round that it is in is waited for */
-    pthread_join(feed->thread, NULL);
-    merge_follow_destroy(TAKE_PTR(feed->follow)); /* snapshots have their own share of it */
 }
 
-void live_feed_destroy(struct live_feed *feed)
+bool live_feed_destroy(struct live_feed *feed)
 {
+    struct timespec until;
     if (!feed)
-        return;
+        return true;
     live_feed_stop(feed);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += JOIN_S;
+    if (pthread_timedjoin_np(feed->thread, NULL, &until) != 0)
+        return false;
     feed_free(feed);
+    return true;
 }
 
 struct trace *live_feed_take(struct live_feed *feed)

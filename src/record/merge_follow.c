@@ -42,6 +42,11 @@ void merge_follow_destroy(struct merge_follow *follow)
     free(follow);
 }
 
+void merge_follow_cancel(struct merge_follow *follow)
+{
+    __atomic_store_n(&follow->merge.cancelled, true, __ATOMIC_RELAXED);
+}
+
 int merge_follow_round(struct merge_follow *follow, struct trace **ret_snapshot, struct error *err)
 {
     struct merge *merge = &follow->merge;

@@ -20,6 +20,9 @@ int merge_follow_create(const char *session_directory, struct spool *spool, stru
 void merge_follow_destroy(struct merge_follow *follow);
 DEFINE_CLEANUP(struct merge_follow *, merge_follow_destroy)
 
+/* From any thread: a round that goes on ends soon, with -ECANCELED, and so do later ones. */
+void merge_follow_cancel(struct merge_follow *follow);
+
 /* Reads on. *ret_snapshot: what is known so far; NULL where nothing is new. After a failure it is of no more use. */
 int merge_follow_round(struct merge_follow *follow, struct trace **ret_snapshot, struct error *err);
 

@@ -69,6 +69,7 @@ struct merge {
     bool recycled;            /* --buffer-limit dropped the oldest records */
     bool ahead;               /* a part asks for MERGE_AHEAD */
     bool finished;            /* the recorder wrote its last word: else the recording was cut off */
+    bool cancelled;           /* atomic: nobody wants to know any more, while following */
     bool following;           /* it goes on: sources are read on from where they ended, and parts place what they can by now */
     int64_t lines_length_ns;  /* of the pairs when lines were last drawn, while following */
     struct spool_marks *marks; /* where to read on in the spool, while following */

@@ -141,7 +141,7 @@ static int spool_pass(struct merge *merge, enum merge_pass pass, struct error *e
     struct spool_block block;
     uint64_t done = 0;
     while ((code = spool_reader_next(reader, &block, err)) > 0) {
-        code = block_take(merge, pass, &block);
+        code = __atomic_load_n(&merge->cancelled, __ATOMIC_RELAXED) ? -ECANCELED : block_take(merge, pass, &block);
         if (code)
             return error_set_errno(err, code, "%s: cannot be turned into a trace", merge->directory);
         progress_update(merge->options->progress, "reading what was recorded", done += block.size, 0);

@@ -157,12 +157,13 @@ void draw_table(struct drawing *drawing, const struct grid *grid, size_t first, 
     double width = full_width(&table), y = draw_caption(drawing, caption, width) + 8;
     if (has_titles(grid))
         y = draw_titles(&table, y, width);
-    for (size_t i = table.first; i < table.end; i++, y += ROW) {
+    for (size_t i = table.first; i < table.end; i++) {
         const struct grid_row *row = &grid->rows[i];
         if (is_text(row))
             draw_heading(&table, row, y, width);
         else
             draw_row(&table, row, y);
+        y += ROW;
     }
     if (!grid->row_count) {
         drawing_text(drawing, PICTURE_MARGIN, y, 0, (struct lettering){.size = TEXT_SIZE, .colour = COLOUR_DIM}, "no rows");

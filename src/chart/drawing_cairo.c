@@ -40,12 +40,14 @@ static void paint_box(cairo_t *cairo, const struct drawing_mark *mark)
 
 static void paint_hatch(cairo_t *cairo, const struct drawing_mark *mark)
 {
-    double end = mark->x + mark->width + mark->y + mark->height;
+    double begin = ceil((mark->x + mark->y) / HATCH_STEP) * HATCH_STEP;
+    long lines = (long)ceil((mark->x + mark->width + mark->y + mark->height - begin) / HATCH_STEP);
     cairo_save(cairo);
     cairo_rectangle(cairo, mark->x, mark->y, mark->width, mark->height);
     cairo_clip(cairo);
     /* Lines of x + y = a multiple of the step, so that neighbours go on as one. */
-    for (double sum = ceil((mark->x + mark->y) / HATCH_STEP) * HATCH_STEP; sum < end; sum += HATCH_STEP) {
+    for (long i = 0; i < lines; i++) {
+        double sum = begin + (double)i * HATCH_STEP;
         cairo_move_to(cairo, sum - mark->y, mark->y);
         cairo_line_to(cairo, sum - mark->y - mark->height, mark->y + mark->height);
     }

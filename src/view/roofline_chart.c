@@ -249,10 +249,11 @@ static size_t linear_ticks(double low, double high, unsigned labels, struct roof
 {
     double from = pow(10, low), to = pow(10, high), rough = (to - from) / labels, power = pow(10, floor(log10(rough)));
     double step = power * (rough <= power ? 1 : rough <= 2 * power ? 2 : rough <= 5 * power ? 5 : 10);
+    double first = ceil(from / step - 1e-9);
     size_t count = 0;
-    for (double number = ceil(from / step - 1e-9); number * step <= to * (1 + 1e-9) && count < capacity; number++)
-        if (number > 0)
-            count = add_tick(ticks, count, capacity, number * step, true);
+    for (unsigned i = 0; (first + i) * step <= to * (1 + 1e-9) && count < capacity; i++)
+        if (first + i > 0)
+            count = add_tick(ticks, count, capacity, (first + i) * step, true);
     return count;
 }
 

@@ -75,7 +75,7 @@ static void draw(struct app *app, void *state, struct area area)
         stacks_draw_missing(app, tab->tree ? tab->tree->context : NULL, area);
         return;
     }
-    canvas_textf(&app->canvas, area.y, 1, area.columns - 2, look_of(COLOUR_DIM), "%s, by %s; u turns it round, m counts something else",
+    canvas_textf(&app->canvas, area.y, 1, area.columns - 2, look_of(COLOUR_DIM), "%s, by %s; u and m change that",
                  tab->bottom_up ? "bottom-up" : "top-down", context_measure_text(tab->tree->context->measure));
     list_draw(&tab->list, app, (struct area){area.y + 1, area.x, area.rows - 1, area.columns});
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <vterm.h>
 
@@ -36,9 +37,16 @@ static enum colour colour_of(const VTermScreen *screen, VTermColor colour)
     return palette_nearest_terminal((struct rgb){colour.rgb.red, colour.rgb.green, colour.rgb.blue});
 }
 
+/* libvterm takes what UTF-8 is not allowed to say, too. */
+static uint32_t glyph_of(uint32_t code)
+{
+    bool control = code < 0x20 || (code >= 0x7f && code < 0xa0), character = code < 0xd800 || (code >= 0xe000 && code <= 0x10ffff);
+    return !code ? ' ' : control || !character ? 0xfffd : code;
+}
+
 static struct cell cell_of(const VTermScreen *screen, const VTermScreenCell *from)
 {
-    struct cell cell = {.glyph = from->chars[0] ? from->chars[0] : ' '};
+    struct cell cell = {.glyph = glyph_of(from->chars[0])};
     cell.look.text = (uint8_t)colour_of(screen, from->fg);
     cell.look.fill = (uint8_t)colour_of(screen, from->bg);
     cell.look.attributes = (uint8_t)((from->attrs.bold ? CELL_BOLD : 0) | (from->attrs.underline ? CELL_UNDERLINE : 0) | (from->attrs.reverse ? CELL_REVERSE : 0));
@@ -154,11 +162,24 @@ void program_screen_destroy(struct program_screen *screen)
     free(screen);
 }
 
+static int within(int value, int end)
+{
+    return value < 0 ? 0 : value >= end ? end - 1 : value;
+}
+
 void program_screen_resize(struct program_screen *screen, int rows, int columns)
 {
+    bool smaller = rows < screen->rows || columns < screen->columns;
+    char place[48];
     screen->rows = rows;
     screen->columns = columns;
     vterm_set_size(screen->terminal, rows, columns);
+    if (!smaller)
+        return;
+    /* libvterm (0.1.4) leaves the cursor above the screen where text below it pushed it out, and the one that the program saved where it
+     * was, and then writes through NULL: both are put inside. */
+    int length = snprintf(place, sizeof place, "\033[%d;%dH\0337", within(screen->cursor.row, rows) + 1, within(screen->cursor.col, columns) + 1);
+    vterm_input_write(screen->terminal, place, (size_t)length);
 }
 
 /* --- in and out ------------------------------------------------------------------------------------------------------ */
@@ -237,8 +258,8 @@ size_t program_screen_history(const struct program_screen *screen)
 
 bool program_screen_cursor(const struct program_screen *screen, int *ret_y, int *ret_x)
 {
-    *ret_y = screen->cursor.row;
-    *ret_x = screen->cursor.col;
+    *ret_y = within(screen->cursor.row, screen->rows);
+    *ret_x = within(screen->cursor.col, screen->columns);
     return !screen->cursor_hidden;
 }
 

@@ -99,7 +99,7 @@ static void live_loop(struct app *app)
             show(app);
             live_view_drawn(app->live);
             next_picture_ns = clock_monotonic_ns() + PICTURE_MS * 1000000;
-            changed = at_once = false;
+            changed = false;
         }
         if (changed)
             patience_ms = milliseconds_until(next_picture_ns);

@@ -197,6 +197,20 @@ static void test_screen_follows_the_program(void **state)
     assert_row(screen, 0, "other");
     feed(screen, "\033[?1049l", "");
     assert_row(screen, 1, "  red rgbreverse");
+    feed(screen, "\033[5;1H\xf6\x99\xb4\xad.", ""); /* beyond Unicode */
+    assert_int_equal(program_screen_row(screen, 4, &columns)[0].glyph, 0xfffd);
+    feed(screen, "\033[5;20H\033[?1049h", ""); /* an editor begins at the end of the screen, which gets smaller */
+    program_screen_resize(screen, 3, 10);
+    feed(screen, "\033[?1049l\033[J\033[Kback", "");
+    program_screen_cursor(screen, &y, &x);
+    assert_in_range(y, 0, 2);
+    assert_in_range(x, 0, 9);
+    program_screen_resize(screen, 9, 20);
+    feed(screen, "\033[2J\033[9;1Hlast line\033[1;5H", ""); /* the cursor above text that stays */
+    program_screen_resize(screen, 3, 20);
+    feed(screen, "x\033[J", "");
+    program_screen_cursor(screen, &y, &x);
+    assert_in_range(y, 0, 2);
 }
 #endif
 

@@ -169,7 +169,6 @@ static int show(const struct path_values *values, const struct trace *trace, con
         result = write_track(values, trace, report, invocation, err);
     if (result < 0)
         return result;
-    report->one_trace = invocation->operand_count == 1;
     output_progress_clear();
     if (filter && !report->rows->count)
         warn_of_nothing(trace, filter, invocation->log);

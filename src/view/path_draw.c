@@ -536,7 +536,7 @@ void path_report_draw(const struct path_report *report, uint64_t top, const stru
     if (report->path->length_ns == 0)
         return;
     CLEANUP(preempted_destroyp) struct preempted *preempted = NULL;
-    if (report->one_trace && preempted_create(report->graph->trace, &preempted, NULL) == 0)
+    if (preempted_create(report->graph->trace, &preempted, NULL) == 0)
         drawing.preempted = preempted;
     draw_proofs(&drawing, dot);
     draw_allocation(&drawing, dot);

@@ -30,7 +30,6 @@ struct path_report {
     struct path_hops *hops;
     struct path_imbalance *imbalance;
     struct path_slack *slack;
-    bool one_trace; /* its scheduler's records are at hand: ranks that find a path together do not exchange theirs */
 };
 
 int path_report_create(const struct trace *trace, const struct path_report_options *options,

@@ -8,11 +8,14 @@
 
 #include "base/array.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define PIECE_BYTES (96u << 20) /* of one file at a time, more than the longest block: what is behind waits for the next */
 
@@ -76,7 +79,48 @@ static void mark_end(struct spool_mark *mark, uint64_t size, bool late)
         mark->end = mark->begin;
 }
 
-/* Files are numbered without gaps; with --buffer-limit the first of them go, so the search begins at the last that was there. */
+bool spool_bulk_number(const char *name, uint32_t *ret_number)
+{
+    if (strncmp(name, "spool-", 6) != 0 || strlen(name + 6) != 8 || strspn(name + 6, "0123456789") != 8)
+        return false;
+    *ret_number = (uint32_t)strtoul(name + 6, NULL, 10);
+    return true;
+}
+
+/* The first file of the bulk behind number `last`; 0: there is none. */
+static uint32_t first_behind(int directory_fd, uint32_t last)
+{
+    int copy = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+    uint32_t first = 0, number;
+    if (!directory) {
+        closep(&copy);
+        return 0;
+    }
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (spool_bulk_number(entry->d_name, &number) && number > last && (!first || number < first))
+            first = number;
+    closedir(directory);
+    return first;
+}
+
+/* Files are numbered without gaps. With --buffer-limit the first of them go, and of a fast program the next one may have gone before we came
+ * to look at it: then so has the last one. */
+static bool find_next(int directory_fd, uint32_t *last, uint64_t *ret_size)
+{
+    uint32_t next = *last + 1;
+    uint64_t size_of_last;
+    if (!file_size(directory_fd, false, next, ret_size)) {
+        if (file_size(directory_fd, false, *last, &size_of_last))
+            return false;
+        next = first_behind(directory_fd, *last);
+        if (!next || !file_size(directory_fd, false, next, ret_size))
+            return false;
+    }
+    *last = next;
+    return true;
+}
+
 static int mark_bulk(struct spool_marks *marks, int directory_fd, bool late)
 {
     uint32_t last = 0;
@@ -91,8 +135,8 @@ static int mark_bulk(struct spool_marks *marks, int directory_fd, bool late)
         else
             mark->end = mark->begin;
     }
-    while (file_size(directory_fd, false, last + 1, &size)) {
-        struct spool_mark *mark = mark_add(marks, false, ++last);
+    while (find_next(directory_fd, &last, &size)) {
+        struct spool_mark *mark = mark_add(marks, false, last);
         if (!mark)
             return -ENOMEM;
         mark_end(mark, size, late);

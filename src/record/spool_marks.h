@@ -12,5 +12,6 @@ struct spool_mark {
     uint64_t seen;       /* its size when it was last looked at */
 };
 struct spool_mark *spool_marks_find(struct spool_marks *marks, bool keep, uint32_t number); /* NULL: not known */
+bool spool_bulk_number(const char *name, uint32_t *ret_number); /* of a file of the bulk by its name; false: it is none */
 
 #endif

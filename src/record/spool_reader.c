@@ -58,11 +58,7 @@ static bool name_parse(const char *name, struct input_file *file)
     strcpy(file->name, name);
     if (strcmp(name + 6, "keep") == 0)
         file->keep = true;
-    else if (strlen(name + 6) == 8 && strspn(name + 6, "0123456789") == 8)
-        file->number = (uint32_t)strtoul(name + 6, NULL, 10);
-    else
-        return false;
-    return true;
+    return file->keep || spool_bulk_number(name, &file->number);
 }
 
 /* Nothing of a file that has gone meanwhile (--buffer-limit). */

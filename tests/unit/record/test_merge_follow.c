@@ -2,7 +2,9 @@
 /* Following a recording: what is new is read once, whatever moment it is looked at; what is there in part waits. */
 #include "session_fixture.h"
 
+#include "base/map.h"
 #include "record/merge_follow.h"
+#include "record/spool_marks.h"
 
 #include <unistd.h>
 
@@ -248,6 +250,44 @@ static void test_work_waits_for_its_call(void **state)
     trace_unref(trace);
 }
 
+/* With --buffer-limit files go between two looks: what is still there is read on. */
+static void test_follows_files_that_went_unseen(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct spool_options options = {.limit_bytes = 64 << 10};
+    const struct spool_stream stream = {.process_key = FIXTURE_KEY, .pid = 4242, .tid = 4242, .chunk = 3, .lap = 1};
+    struct error err = ERROR_INIT;
+    struct spool_statistics statistics = {0};
+    struct spool_mark *mark;
+    uint32_t oldest = 0;
+    char directory[128], name[32];
+    static uint64_t noise[1024];
+    snprintf(directory, sizeof directory, "%s/limited", fixture->parent);
+    assert_int_equal(mkdir(directory, 0700), 0);
+    CLEANUP(closep) int directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(spool_destroyp) struct spool *spool = NULL;
+    CLEANUP(spool_marks_destroyp) struct spool_marks *marks = NULL;
+    assert_int_equal(spool_create(directory_fd, &options, &spool, &err), 0);
+    assert_int_equal(spool_marks_create(&marks), 0);
+    assert_int_equal(spool_marks_take(marks, directory_fd, spool), 0);
+    spool_marks_pass(marks);
+    for (uint64_t i = 0; statistics.recycled_blocks < 4; i++) {
+        for (size_t word = 1; word < 1024; word++)
+            noise[word] = hash_u64(i << 10 | word);
+        memcpy(noise, &(struct wire_header){WIRE_SPAN, 1024, 0}, sizeof *noise);
+        assert_int_equal(spool_append(spool, &stream, 0, noise, sizeof noise), 0);
+        spool_statistics(spool, &statistics);
+    }
+    do
+        snprintf(name, sizeof name, "spool-%08u", ++oldest);
+    while (oldest < 1000 && (oldest < 3 || faccessat(directory_fd, name, F_OK, 0) != 0));
+    assert_true(oldest > 3 && oldest < 1000);
+    assert_int_equal(spool_marks_take(marks, directory_fd, spool), 0);
+    assert_null(spool_marks_find(marks, false, 2));
+    assert_non_null(mark = spool_marks_find(marks, false, oldest));
+    assert_true(mark->end > mark->begin);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -259,6 +299,7 @@ int main(void)
         test(test_samples_wait_for_their_stacks),
         test(test_work_of_devices_is_placed),
         test(test_work_waits_for_its_call),
+        test(test_follows_files_that_went_unseen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,16 +49,20 @@ void advice_evidence(struct advice *advice, const char *name, const char *unit, 
         advice->evidence[advice->evidence_count++] = (struct advice_evidence){name, unit, value};
 }
 
+void advice_add_time(int64_t *sum, int64_t time_ns)
+{
+    if (__builtin_add_overflow(*sum, time_ns, sum))
+        *sum = INT64_MAX;
+}
+
 void advice_sum_add(struct advice_facts *facts, enum advice_sum sum, uint32_t track, int64_t time_ns)
 {
     struct advice_sums *sums = &facts->sums;
     if (track >= facts->track_count || time_ns < 0)
         return;
     sums->count[sum]++;
-    if (__builtin_add_overflow(sums->total_ns[sum], time_ns, &sums->total_ns[sum]))
-        sums->total_ns[sum] = INT64_MAX;
-    if (__builtin_add_overflow(sums->time_ns[sum][track], time_ns, &sums->time_ns[sum][track]))
-        sums->time_ns[sum][track] = INT64_MAX;
+    advice_add_time(&sums->total_ns[sum], time_ns);
+    advice_add_time(&sums->time_ns[sum][track], time_ns);
 }
 
 bool advice_sum_most(const struct advice_facts *facts, enum advice_sum sum, uint32_t *ret_track, int64_t *ret_ns)
@@ -99,6 +103,12 @@ void advice_about_longest(const struct advice_facts *facts, enum advice_sum sum,
     advice->subject = ADVICE_ABOUT_SPANS;
     advice->name = longest->name;
     advice->kind = longest->kind;
+}
+
+bool advice_by_lane_and_name(const struct advice_facts *facts, enum advice_sum sum, struct advice *advice)
+{
+    advice_about_longest(facts, sum, advice);
+    return advice_by_lane(facts, sum, advice);
 }
 
 /* Of ranks, where there are some: their launcher's time is no part of the program's run. */

@@ -9,12 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-static void add_time(int64_t *sum, int64_t time_ns)
-{
-    if (__builtin_add_overflow(*sum, time_ns, sum))
-        *sum = INT64_MAX;
-}
-
 int advice_read_sums(struct advice_facts *facts, struct error *err)
 {
     const struct span_aggregate *rows;
@@ -23,10 +17,10 @@ int advice_read_sums(struct advice_facts *facts, struct error *err)
     for (uint32_t i = 0; i < count && result == 0; i++) {
         if (rows[i].kind == SPAN_KIND_KERNEL) {
             facts->kernels += rows[i].count;
-            add_time(&facts->kernel_ns, rows[i].total_ns);
+            advice_add_time(&facts->kernel_ns, rows[i].total_ns);
         } else if (rows[i].kind == SPAN_KIND_LAUNCH) {
             facts->launches += rows[i].count;
-            add_time(&facts->launch_ns, rows[i].total_ns);
+            advice_add_time(&facts->launch_ns, rows[i].total_ns);
         }
     }
     return result;
@@ -67,7 +61,7 @@ static int add_sample(struct advice_facts *facts, struct sampled *sampled, const
     const struct trace_frame *leaf = leaf_of(sampled, row->stack);
     uint64_t before = 0;
     facts->samples += row->count;
-    add_time(&facts->cpu_ns, row->weight);
+    advice_add_time(&facts->cpu_ns, row->weight);
     advice_sum_add(facts, ADVICE_SUM_CPU, row->track.index, row->weight);
     if (row->flags & SAMPLE_KERNEL)
         advice_sum_add(facts, ADVICE_SUM_KERNEL, row->track.index, row->weight);
@@ -106,7 +100,7 @@ static int read_rows(struct advice_facts *facts, struct sampled *sampled, struct
     find_hot(facts, sampled);
     for (uint32_t i = 0; i < count && result == 0; i++) {
         const struct trace_frame *leaf = leaf_of(sampled, rows[i].stack);
-        if (leaf && sample_event_is_cpu(rows[i].event) && !(rows[i].flags & SAMPLE_EXCLUDED) && string_is(leaf->function, facts->hot))
+        if (facts->hot_ns > 0 && leaf && sample_event_is_cpu(rows[i].event) && !(rows[i].flags & SAMPLE_EXCLUDED) && string_is(leaf->function, facts->hot))
             advice_sum_add(facts, ADVICE_SUM_FUNCTION, rows[i].track.index, rows[i].weight);
     }
     return result;
@@ -188,7 +182,7 @@ static void find_late(struct advice_facts *facts, const struct wait_blame *rows,
     memset(caused_ns, 0, facts->track_count * sizeof *caused_ns);
     for (size_t i = 0; i < count; i++)
         if (sum_of_pattern(rows[i].pattern) == (int)sum && rows[i].cause_lane.index < facts->track_count)
-            add_time(&caused_ns[rows[i].cause_lane.index], rows[i].time_ns);
+            advice_add_time(&caused_ns[rows[i].cause_lane.index], rows[i].time_ns);
     for (uint32_t i = 0; i < facts->track_count; i++)
         if (caused_ns[i] > 0 && (facts->late[sum].index == ID_NONE || caused_ns[i] > caused_ns[facts->late[sum].index]))
             facts->late[sum] = (track_id){i};

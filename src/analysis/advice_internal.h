@@ -41,6 +41,8 @@ struct advice_process {
     int64_t parallel_ns;     /* in outermost regions */
     uint64_t threads;        /* of the largest team */
     double spread_ns;        /* as of the regions */
+    int64_t mpi_ns;          /* of the thread that was in MPI longest: it stands for its rank */
+    track_id mpi_lane;
 };
 
 struct advice_facts {
@@ -88,6 +90,7 @@ void advice_read_ledger(struct advice_facts *facts);
 int advice_survey(struct advice_facts *facts, const struct progress *progress, struct error *err);
 int advice_read_waits(struct advice_facts *facts, const struct progress *progress, struct error *err);
 
+void advice_add_time(int64_t *sum, int64_t time_ns); /* INT64_MAX where it is more */
 void advice_sum_add(struct advice_facts *facts, enum advice_sum sum, uint32_t track, int64_t time_ns);
 /* The track that has most; false where nobody has any. */
 bool advice_sum_most(const struct advice_facts *facts, enum advice_sum sum, uint32_t *ret_track, int64_t *ret_ns);
@@ -99,6 +102,7 @@ double advice_percent(double part, double whole);
 void advice_bound_by(const struct advice_facts *facts, struct advice *advice, int64_t bound_ns); /* and its share of the run */
 bool advice_by_lane(const struct advice_facts *facts, enum advice_sum sum, struct advice *advice); /* bound by the lane that has most; false: nobody has any */
 void advice_about_longest(const struct advice_facts *facts, enum advice_sum sum, struct advice *advice); /* names what has most */
+bool advice_by_lane_and_name(const struct advice_facts *facts, enum advice_sum sum, struct advice *advice); /* both */
 #define ADVICE_RULE(enumerator, id, need, threshold, basis, title, reason, bound, remedy)                                              \
     bool advice_judge_##enumerator(const struct advice_facts *facts, struct advice *advice);
 #include "advice_rules.def"

@@ -2,12 +2,6 @@
 /* The advisor's rules on devices: one function a rule, its numbers in the advice. */
 #include "advice_internal.h"
 
-static bool lane_and_name(const struct advice_facts *facts, enum advice_sum sum, struct advice *advice)
-{
-    advice_about_longest(facts, sum, advice);
-    return advice_by_lane(facts, sum, advice);
-}
-
 /* The device that has most of something. */
 static const struct device_activity *most(const struct advice_facts *facts, int64_t (*of)(const struct device_activity *device))
 {
@@ -112,7 +106,7 @@ bool advice_judge_DEVICE_IMBALANCE(const struct advice_facts *facts, struct advi
 
 bool advice_judge_PAGEABLE_COPIES(const struct advice_facts *facts, struct advice *advice)
 {
-    if (!lane_and_name(facts, ADVICE_SUM_PAGEABLE, advice))
+    if (!advice_by_lane_and_name(facts, ADVICE_SUM_PAGEABLE, advice))
         return false;
     advice_evidence(advice, "pageable copies", "", (double)facts->sums.count[ADVICE_SUM_PAGEABLE]);
     advice_evidence(advice, "of all copies", "", (double)facts->copies);
@@ -124,7 +118,7 @@ bool advice_judge_PAGEABLE_COPIES(const struct advice_facts *facts, struct advic
 bool advice_judge_SMALL_COPIES(const struct advice_facts *facts, struct advice *advice)
 {
     double small = (double)facts->sums.count[ADVICE_SUM_SMALL_COPY];
-    if (!lane_and_name(facts, ADVICE_SUM_SMALL_COPY, advice))
+    if (!advice_by_lane_and_name(facts, ADVICE_SUM_SMALL_COPY, advice))
         return false;
     advice_evidence(advice, "copies below 64 KiB", "", small);
     advice_evidence(advice, "of all copies", "", (double)facts->copies);
@@ -135,7 +129,7 @@ bool advice_judge_SMALL_COPIES(const struct advice_facts *facts, struct advice *
 
 bool advice_judge_SYNC_BLOCKS(const struct advice_facts *facts, struct advice *advice)
 {
-    if (!lane_and_name(facts, ADVICE_SUM_SYNC, advice))
+    if (!advice_by_lane_and_name(facts, ADVICE_SUM_SYNC, advice))
         return false;
     int64_t waited_ns = advice->bound_ns, rest_ns = facts->run_ns - waited_ns;
     advice_bound_by(facts, advice, waited_ns < rest_ns ? waited_ns : rest_ns);
@@ -147,7 +141,7 @@ bool advice_judge_SYNC_BLOCKS(const struct advice_facts *facts, struct advice *a
 
 bool advice_judge_STEADY_ALLOCATION(const struct advice_facts *facts, struct advice *advice)
 {
-    if (!lane_and_name(facts, ADVICE_SUM_ALLOCATION, advice))
+    if (!advice_by_lane_and_name(facts, ADVICE_SUM_ALLOCATION, advice))
         return false;
     advice_evidence(advice, "calls after the first launch", "", (double)facts->sums.count[ADVICE_SUM_ALLOCATION]);
     advice_evidence(advice, "time", "ns", (double)facts->sums.total_ns[ADVICE_SUM_ALLOCATION]);
@@ -156,7 +150,7 @@ bool advice_judge_STEADY_ALLOCATION(const struct advice_facts *facts, struct adv
 
 bool advice_judge_PAGE_MIGRATION(const struct advice_facts *facts, struct advice *advice)
 {
-    if (!lane_and_name(facts, ADVICE_SUM_MIGRATION, advice))
+    if (!advice_by_lane_and_name(facts, ADVICE_SUM_MIGRATION, advice))
         return false;
     advice_evidence(advice, "migrations and groups of faults", "", (double)facts->sums.count[ADVICE_SUM_MIGRATION]);
     advice_evidence(advice, "bytes", "By", (double)facts->migration_bytes);

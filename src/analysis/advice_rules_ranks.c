@@ -2,12 +2,6 @@
 /* The advisor's rules on MPI. */
 #include "advice_internal.h"
 
-static bool lane_and_name(const struct advice_facts *facts, enum advice_sum sum, struct advice *advice)
-{
-    advice_about_longest(facts, sum, advice);
-    return advice_by_lane(facts, sum, advice);
-}
-
 static int64_t life_of(const struct advice_facts *facts, const struct trace_process *process)
 {
     int64_t life_ns;
@@ -16,33 +10,20 @@ static int64_t life_of(const struct advice_facts *facts, const struct trace_proc
     return life_ns > 0 && life_ns < facts->run_ns ? life_ns : facts->run_ns;
 }
 
-/* The thread that called MPI most stands for its rank. */
-static bool outside_of(const struct advice_facts *facts, uint32_t process, uint32_t *ret_track, int64_t *ret_ns)
-{
-    int64_t most_ns = 0;
-    for (uint32_t i = 0; i < facts->track_count; i++)
-        if (facts->tracks[i].process.index == process && facts->sums.time_ns[ADVICE_SUM_MPI][i] > most_ns) {
-            most_ns = facts->sums.time_ns[ADVICE_SUM_MPI][i];
-            *ret_track = i;
-        }
-    *ret_ns = life_of(facts, &facts->processes[process]) - most_ns;
-    return most_ns > 0;
-}
-
 bool advice_judge_RANK_IMBALANCE(const struct advice_facts *facts, struct advice *advice)
 {
     double sum_ns = 0;
     int64_t heaviest_ns = -1, lightest_ns = INT64_MAX;
     for (uint32_t i = 0; i < facts->process_count; i++) {
-        uint32_t track;
-        int64_t outside_ns;
-        if (!outside_of(facts, i, &track, &outside_ns))
+        const struct advice_process *process = &facts->by_process[i];
+        if (!process->mpi_ns)
             continue;
+        int64_t outside_ns = life_of(facts, &facts->processes[i]) - process->mpi_ns;
         sum_ns += (double)outside_ns;
         lightest_ns = outside_ns < lightest_ns ? outside_ns : lightest_ns;
         if (outside_ns > heaviest_ns) {
             heaviest_ns = outside_ns;
-            advice->lane = (track_id){track};
+            advice->lane = process->mpi_lane;
         }
     }
     if (heaviest_ns < 0)
@@ -58,7 +39,7 @@ bool advice_judge_RANK_IMBALANCE(const struct advice_facts *facts, struct advice
 
 bool advice_judge_SMALL_MESSAGES(const struct advice_facts *facts, struct advice *advice)
 {
-    if (!facts->small_messages || !lane_and_name(facts, ADVICE_SUM_SMALL_MESSAGE, advice))
+    if (!facts->small_messages || !advice_by_lane_and_name(facts, ADVICE_SUM_SMALL_MESSAGE, advice))
         return false;
     advice_evidence(advice, "messages below 1 KiB", "", (double)facts->small_messages);
     advice_evidence(advice, "of all messages", "", (double)facts->messages);
@@ -69,7 +50,7 @@ bool advice_judge_SMALL_MESSAGES(const struct advice_facts *facts, struct advice
 
 bool advice_judge_MPI_STARTUP(const struct advice_facts *facts, struct advice *advice)
 {
-    if (!lane_and_name(facts, ADVICE_SUM_INIT, advice))
+    if (!advice_by_lane_and_name(facts, ADVICE_SUM_INIT, advice))
         return false;
     advice_evidence(advice, "ranks", "", (double)facts->ranks);
     advice_evidence(advice, "average", "ns", (double)facts->sums.total_ns[ADVICE_SUM_INIT] / (double)facts->ranks);
@@ -78,7 +59,7 @@ bool advice_judge_MPI_STARTUP(const struct advice_facts *facts, struct advice *a
 
 static bool waits(const struct advice_facts *facts, enum advice_sum sum, struct advice *advice)
 {
-    if (!lane_and_name(facts, sum, advice))
+    if (!advice_by_lane_and_name(facts, sum, advice))
         return false;
     advice_evidence(advice, "waits", "", (double)facts->sums.count[sum]);
     advice_evidence(advice, "of all ranks", "ns", (double)facts->sums.total_ns[sum]);

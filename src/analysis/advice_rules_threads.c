@@ -57,17 +57,13 @@ bool advice_judge_SERIAL_PART(const struct advice_facts *facts, struct advice *a
     const struct advice_process *worst = NULL;
     for (uint32_t i = 0; i < facts->process_count; i++) {
         const struct advice_process *process = &facts->by_process[i];
-        int64_t in_mpi_ns = 0;
-        for (uint32_t track = 0; track < facts->track_count; track++)
-            if (facts->tracks[track].process.index == i && facts->sums.time_ns[ADVICE_SUM_MPI][track] > in_mpi_ns)
-                in_mpi_ns = facts->sums.time_ns[ADVICE_SUM_MPI][track];
-        int64_t outside_ns = facts->run_ns - process->parallel_ns - in_mpi_ns;
+        int64_t outside_ns = facts->run_ns - process->parallel_ns - process->mpi_ns;
         double gain_ns = process->threads ? (double)outside_ns * (1 - 1 / (double)process->threads) : 0;
         if (process->threads < 2 || outside_ns < 0 || gain_ns <= bound_ns)
             continue;
         bound_ns = gain_ns;
         serial_ns = outside_ns;
-        mpi_ns = in_mpi_ns;
+        mpi_ns = process->mpi_ns;
         worst = process;
     }
     if (!worst)

@@ -31,12 +31,6 @@ static bool has(const struct payload *payload, unsigned field, uint64_t *ret_val
     return payload_field(payload, field, ret_value);
 }
 
-static void add_time(int64_t *sum, int64_t time_ns)
-{
-    if (__builtin_add_overflow(*sum, time_ns, sum))
-        *sum = INT64_MAX;
-}
-
 struct span_row {
     uint32_t track, process;
     uint8_t kind;
@@ -146,11 +140,11 @@ static int add_region(struct survey *survey, const struct span_row *row)
     has(row->payload, FIELD_REGION_threads, &threads);
     has(row->payload, FIELD_REGION_level, &level);
     region->count++;
-    add_time(&region->total_ns, row->length_ns);
+    advice_add_time(&region->total_ns, row->length_ns);
     region->threads = threads > region->threads ? threads : region->threads;
     process->threads = threads > process->threads ? threads : process->threads;
     if (level <= 1)
-        add_time(&process->parallel_ns, row->length_ns);
+        advice_add_time(&process->parallel_ns, row->length_ns);
     survey->facts->have[ADVICE_NEED_OPENMP] = true;
     if (!has(row->payload, FIELD_REGION_region, &id))
         return 0;
@@ -170,7 +164,7 @@ static int add_barrier(struct survey *survey, const struct span_row *row)
     struct instance *instance = instance_of(survey, row->process, id);
     if (!instance)
         return -ENOMEM;
-    add_time(&instance->wait_ns, wait_ns > INT64_MAX ? INT64_MAX : (int64_t)wait_ns);
+    advice_add_time(&instance->wait_ns, wait_ns > INT64_MAX ? INT64_MAX : (int64_t)wait_ns);
     return 0;
 }
 
@@ -185,7 +179,7 @@ static int add_openmp(struct survey *survey, const struct span_row *row)
         add(survey, ADVICE_SUM_LOCK, row, (int64_t)wait_ns);
     } else if (row->kind == SPAN_KIND_TASK) {
         survey->facts->tasks++;
-        add_time(&survey->facts->task_ns, row->length_ns);
+        advice_add_time(&survey->facts->task_ns, row->length_ns);
     } else if (row->kind == SPAN_KIND_TASK_CREATE) {
         add(survey, ADVICE_SUM_TASK_MAKING, row, row->length_ns);
     }
@@ -199,7 +193,7 @@ static void settle_regions(struct survey *survey)
         if (instance->region == UINT32_MAX)
             continue;
         struct advice_region *region = &survey->facts->regions[instance->region];
-        add_time(&region->wait_ns, instance->wait_ns);
+        advice_add_time(&region->wait_ns, instance->wait_ns);
         if (!instance->threads)
             continue;
         region->spread_ns += (double)instance->wait_ns / (double)instance->threads;
@@ -231,13 +225,15 @@ static void add_mpi(struct survey *survey, const struct span_row *row)
 
 static void count_ranks(struct advice_facts *facts)
 {
-    CLEANUP(freep) bool *calls = calloc((size_t)facts->process_count + 1, sizeof *calls);
-    for (uint32_t i = 0; i < facts->track_count && calls; i++) {
-        uint32_t process = facts->tracks[i].process.index;
-        if (facts->sums.time_ns[ADVICE_SUM_MPI][i] <= 0 || process >= facts->process_count || calls[process])
+    for (uint32_t i = 0; i < facts->track_count; i++) {
+        uint32_t number = facts->tracks[i].process.index;
+        int64_t mpi_ns = facts->sums.time_ns[ADVICE_SUM_MPI][i];
+        struct advice_process *process = number < facts->process_count ? &facts->by_process[number] : NULL;
+        if (!process || mpi_ns <= process->mpi_ns)
             continue;
-        calls[process] = true;
-        facts->ranks++;
+        facts->ranks += !process->mpi_ns;
+        process->mpi_ns = mpi_ns;
+        process->mpi_lane = (track_id){i};
     }
     facts->have[ADVICE_NEED_MPI] = facts->ranks > 1;
 }

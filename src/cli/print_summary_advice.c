@@ -49,7 +49,8 @@ static void json_evidence(struct json *json, const struct advice *advice)
         const struct advice_evidence *evidence = &advice->evidence[i];
         json_open(json, NULL, '{');
         json_string(json, "name", evidence->name);
-        if (evidence->value == (double)(int64_t)evidence->value)
+        bool whole = evidence->value > -9e18 && evidence->value < 9e18 && evidence->value == (double)(int64_t)evidence->value;
+        if (whole)
             json_i64(json, "value", (int64_t)evidence->value);
         else
             json_double(json, "value", evidence->value, 3);

@@ -69,7 +69,7 @@ static bool same_heading(const char *left, const char *right)
 static bool is_first(const struct list_view *list)
 {
     size_t at = 0;
-    while (at < list->selected && (is_heading(&list->grid.rows[at]) || list->grid.rows[at].style == GRID_FREE))
+    while (at < list->selected && at < list->grid.row_count && (is_heading(&list->grid.rows[at]) || list->grid.rows[at].style == GRID_FREE))
         at++;
     return at == list->selected;
 }

@@ -214,13 +214,13 @@ static void add_hop(struct filling *filling, const struct path_fold *fold, uint3
 static void add_hops(struct filling *filling)
 {
     const struct path_hops *hops = filling->report->hops;
-    size_t shown = 0;
+    size_t shown = 0, f = 0;
     filling->list->first_hop = filling->list->count + 1;
     grid_heading(filling->grid, "Hops", "in order of time; repeated sequences once, indented, with their count; Enter: on the timeline");
-    for (size_t f = 0; f < hops->fold_count && shown < HOPS_MAX; f++)
+    for (; f < hops->fold_count && shown < HOPS_MAX; f++)
         for (uint32_t at = 0; at < hops->folds[f].period; at++, shown++)
             add_hop(filling, &hops->folds[f], at);
-    if (shown >= HOPS_MAX && grid_add(filling->grid, 0, GRID_FREE))
+    if (f < hops->fold_count && grid_add(filling->grid, 0, GRID_FREE))
         grid_set(filling->grid, 0, 0, "there are more: `hprofiler critical-path --top 0` lists all");
 }
 

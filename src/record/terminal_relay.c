@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "terminal_questions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,15 +125,21 @@ static void set_raw(const struct target_terminal *terminal)
     tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
 }
 
+/* Nothing in it may have our terminal type answers: who asked has them, or has stopped waiting. */
 static void print_kept(struct terminal_relay *relay)
 {
+    struct terminal_questions questions = {0};
+    char plain[PIECE_BYTES / 4 + TERMINAL_QUESTION_MAX];
     for (uint64_t at = 0; at < relay->logged;) {
         uint64_t left = relay->logged - at;
-        size_t size = left < sizeof relay->piece ? (size_t)left : sizeof relay->piece;
-        if (pread_all(relay->log, relay->piece, size, at) < 0 || write_all(STDOUT_FILENO, relay->piece, size) < 0)
+        size_t size = left < PIECE_BYTES / 4 ? (size_t)left : PIECE_BYTES / 4;
+        if (pread_all(relay->log, relay->piece, size, at) < 0)
             break;
+        if (write_all(STDOUT_FILENO, plain, terminal_questions_remove(&questions, relay->piece, size, plain)) < 0)
+            return;
         at += size;
     }
+    write_all(STDOUT_FILENO, plain, terminal_questions_rest(&questions, plain));
 }
 
 static void become_direct(struct terminal_relay *relay)

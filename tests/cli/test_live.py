@@ -76,6 +76,17 @@ def test_no_output_is_lost_and_the_status_is_the_programs(live, quit_early):
     assert session.trace.exists() and not list(session.directory.glob("hprofiler-*"))
 
 
+def test_what_is_shown_again_asks_the_terminal_nothing(live):
+    """The answers would be typed into the shell."""
+    session = live(*python("print('\\033[c\\033[6nasked\\033[1mbold\\033[m'); open('done','w').close()"))
+    session.ui()
+    wait_for_file(session.directory / "done")
+    session.leave()
+    assert session.end() == 0
+    text = session.behind()
+    assert "asked\033[1mbold\033[m" in text and "\033[c" not in text and "\033[6n" not in text
+
+
 def test_a_writer_that_never_rests_does_not_wait_for_the_ui(live):
     """More than any buffer of a terminal holds, while the UI has it."""
     session = live(*python("import os\nfor i in range(100): os.write(1, b'x' * 9999 + b'\\n')\nopen('done','w').close()"))

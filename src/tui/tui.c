@@ -8,6 +8,7 @@
 #include "trace/builder.h"
 
 #include <errno.h>
+#include <signal.h>
 
 #define GROWTH_MS 500 /* how often a growing trace is looked at */
 #define PICTURE_MS 40 /* between two pictures of a program that writes all the time */
@@ -112,6 +113,16 @@ static void live_loop(struct app *app)
     }
 }
 
+/* With its settings back the terminal makes signals of keys again: these are no longer the UI's. */
+static void leave_signals_to_others(void)
+{
+    sigset_t keys;
+    sigemptyset(&keys);
+    sigaddset(&keys, SIGINT);
+    sigaddset(&keys, SIGQUIT);
+    pthread_sigmask(SIG_BLOCK, &keys, NULL);
+}
+
 int tui_run_live(struct live_run *run, const char *path, struct error *err)
 {
     struct app app;
@@ -131,6 +142,7 @@ int tui_run_live(struct live_run *run, const char *path, struct error *err)
     app.terminal = terminal;
     if (result == 0)
         live_loop(&app);
+    leave_signals_to_others();
     app_finish(&app);
     live_view_close(&live);
     return result;

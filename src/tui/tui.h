@@ -13,7 +13,8 @@ const char *tui_unfit(void);
 int tui_run(struct trace *trace, const char *path, struct error *err);
 /* Likewise, beginning with what is different from another trace. */
 int tui_run_against(struct trace *trace, const char *path, const struct trace *other, const char *other_path, struct error *err);
-/* Shows a run that goes on (view/live_run.h), from its start on, until the user leaves or the run says so. 0 or -errno. */
+/* Shows a run that goes on (view/live_run.h), from its start on, until the user leaves or the run says so. 0 or -errno. When it
+ * returns, the calling thread has SIGINT and SIGQUIT blocked: from when the terminal makes them of keys again they are not the UI's. */
 int tui_run_live(struct live_run *run, const char *path, struct error *err);
 
 #endif

@@ -81,7 +81,7 @@ class Session:
                 self.status = os.waitstatus_to_exitcode(status)
             elif time.monotonic() > end:
                 os.kill(self.pid, signal.SIGKILL)
-                os.waitpid(self.pid, 0)
+                self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
                 pytest.fail(f"it did not end; the terminal has: {self.all[self.seen:][-3000:]!r}")
         for _ in range(100):
             if self.over or not select.select([self.master], [], [], 0.1)[0]:

@@ -127,6 +127,10 @@ const struct path_hops *path_tab_hops(const struct app *app); /* of the critical
 
 /* Pieces of the app in files of their own. */
 unsigned app_key_places(const struct app *app); /* enum key_place: where the user is */
+void app_draw_tab_bar(struct app *app);
+int app_tab_at(const struct app *app, int x); /* whose name is there; -1: nobody's */
+void app_draw_status(struct app *app, int *ret_cursor_y, int *ret_cursor_x);
+uint64_t app_lost_events(const struct app *app);
 void app_draw_help(struct app *app);
 void app_input_key(struct app *app, uint32_t key);
 void app_begin_input(struct app *app, enum input_purpose purpose);

@@ -23,16 +23,6 @@ int app_write_text(const char *path, const struct text *text, struct error *err)
 
 /* --- pictures -------------------------------------------------------------------------------------------------------- */
 
-static uint64_t lost_events(const struct app *app)
-{
-    uint32_t count;
-    uint64_t lost = 0;
-    const struct ledger_entry *ledger = trace_ledger(app->trace, &count);
-    for (uint32_t i = 0; i < count; i++)
-        lost += ledger[i].lost;
-    return lost;
-}
-
 /* What one must know to read it: program, window, filter, search, losses. */
 static void add_remark(const struct app *app, struct text *out)
 {
@@ -46,8 +36,8 @@ static void add_remark(const struct app *app, struct text *out)
         text_addf(out, " \xc2\xb7 filter %s", app->filter_text);
     if (app->searching)
         text_addf(out, " \xc2\xb7 search %s", app->search_text);
-    if (lost_events(app))
-        text_addf(out, " \xc2\xb7 %s events lost", format_count(begin, sizeof begin, lost_events(app)));
+    if (app_lost_events(app))
+        text_addf(out, " \xc2\xb7 %s events lost", format_count(begin, sizeof begin, app_lost_events(app)));
 }
 
 /* The state begins with a struct list_view. */

@@ -3,6 +3,7 @@
 #include "drawing_internal.h"
 
 #include "base/error.h"
+#include "view/table.h"
 
 #include <errno.h>
 
@@ -80,6 +81,18 @@ static void paint_circle(cairo_t *cairo, const struct drawing_mark *mark)
         cairo_stroke(cairo);
 }
 
+/* Code points that are no characters: cairo would draw nothing any more. Each becomes as many signs as it has bytes. */
+static void replace_noncharacters(char *text)
+{
+    for (size_t at = 0, length = strlen(text); at < length;) {
+        uint32_t code;
+        size_t taken = utf8_decode(text + at, length - at, &code);
+        if ((code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code <= 0xfdef))
+            memset(text + at, '?', taken);
+        at += taken;
+    }
+}
+
 /* Where the font is another and wider than was measured, letters are made narrower. */
 static void paint_text(cairo_t *cairo, const struct drawing *drawing, const struct drawing_mark *mark)
 {
@@ -87,6 +100,7 @@ static void paint_text(cairo_t *cairo, const struct drawing *drawing, const stru
     cairo_text_extents_t extents;
     if (!text)
         return;
+    replace_noncharacters(text);
     cairo_select_font_face(cairo, DRAWING_FONT, CAIRO_FONT_SLANT_NORMAL, mark->bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
     cairo_set_font_size(cairo, (double)mark->thickness);
     cairo_text_extents(cairo, text, &extents);

@@ -106,6 +106,19 @@ static void test_pixels_and_png(void **state)
     text_finish(&again);
 }
 
+/* Any program may have such a name. */
+static void test_what_is_no_character_is_no_hindrance(void **state)
+{
+    CLEANUP(drawing_finish) struct drawing drawing;
+    struct text png = TEXT_INIT;
+    (void)state;
+    draw_some(&drawing);
+    drawing_text(&drawing, 0, 20, 0, (struct lettering){.size = 10}, "\xef\xbf\xbf \xef\xbf\xbe \xef\xb7\x90 \xf0\x9f\xbf\xbf \xed\xa0\x80 \xff\x01\x7f \xc2\x85");
+    if (!drawing_pixels_unfit())
+        assert_int_equal(drawing_add_png(&drawing, 1, &png, &err), 0);
+    text_finish(&png);
+}
+
 static void test_a_picture_too_large_is_made_smaller(void **state)
 {
     CLEANUP(drawing_finish) struct drawing drawing;
@@ -127,7 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts_are_as_wide_as_their_letters), cmocka_unit_test(test_texts_are_cut_to_their_room),
-        cmocka_unit_test(test_an_svg),                             cmocka_unit_test(test_pixels_and_png),
+        cmocka_unit_test(test_an_svg),                             cmocka_unit_test(test_pixels_and_png), cmocka_unit_test(test_what_is_no_character_is_no_hindrance),
         cmocka_unit_test(test_a_picture_too_large_is_made_smaller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ static bool is_left_out(const char *key)
 static bool is_sum(const char *key)
 {
     static const char *const keys[] = {"overhead_ns", "overhead.recorder_ns", "overhead.interrupts_estimated_ns", "sampling.unsampled_ns",
-                                       "sampling.page_faults", "sampling.cpu_ns", "sampling.excluded_ns", NULL};
+                                       "sampling.page_faults", "sampling.cpu_ns", "sampling.excluded_ns", RESIDENT_PEAK_KEY, NULL};
     return is_one_of(key, keys);
 }
 
@@ -103,14 +103,16 @@ static int add_number(struct trace_builder *builder, const char *key, int64_t va
     return trace_builder_set_metadata(builder, key, text);
 }
 
+/* Sums; of what was the greatest of each, the greatest. */
 static int add_sum(const struct node_merging *merging, struct trace_builder *builder, const char *key)
 {
+    bool greatest = strcmp(key, RESIDENT_PEAK_KEY) == 0;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < merging->source_count; i++) {
         const char *text = trace_metadata(merging->sources[i].trace, key);
         uint64_t value;
         if (text && parse_u64(text, &value) == 0)
-            sum += value;
+            sum = !greatest ? sum + value : value > sum ? value : sum;
     }
     return add_number(builder, key, (int64_t)(sum > INT64_MAX ? INT64_MAX : sum));
 }

@@ -280,3 +280,17 @@ int64_t drain_round(struct drain *drain, enum drain_how how)
     }
     return total;
 }
+
+size_t drain_pids(const struct drain *drain, int32_t *pids, size_t room)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < drain->process_count; i++) {
+        const struct drain_process *process = &drain->processes[i];
+        if (process->pid <= 0 || process->dead)
+            continue;
+        if (count < room)
+            pids[count] = process->pid;
+        count++;
+    }
+    return count;
+}

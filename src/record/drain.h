@@ -24,5 +24,7 @@ enum drain_how {
 };
 /* One round. Returns the bytes of records packed, or -errno of a failing spool. */
 int64_t drain_round(struct drain *drain, enum drain_how how);
+/* Pids, in our namespace, of targets that are not known to be dead, up to `room` of them. Returns how many there are. */
+size_t drain_pids(const struct drain *drain, int32_t *pids, size_t room);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters of devices that the recorder read: a track for each device and name, with the first process of the recording. */
+/*
+ * Counters that the recorder read from outside the targets. Of devices: a track for each device and name, with the first process of the
+ * recording. Of a process' resident memory: a track of each program that it was.
+ */
 #include "base/error.h"
 #include "base/map.h"
 #include "merge_internal.h"
@@ -9,7 +12,8 @@
 #include <string.h>
 
 struct merge_counters {
-    struct map tracks; /* hash of (device, name) -> track */
+    struct map tracks;   /* hash of (device, name) -> track */
+    struct map resident; /* process -> track */
 };
 
 static void counters_destroy(void *state)
@@ -18,6 +22,7 @@ static void counters_destroy(void *state)
     if (!counters)
         return;
     map_finish(&counters->tracks);
+    map_finish(&counters->resident);
     free(counters);
 }
 
@@ -68,8 +73,44 @@ static int on_counter(struct merge *merge, const struct merge_stream *stream, co
     return code ? code : trace_builder_add_counter(merge->builder, track, &value);
 }
 
+static int resident_track(struct merge *merge, process_id process, track_id *ret_track)
+{
+    struct merge_counters *counters = merge_state(merge, &merge_part_counters);
+    uint64_t index;
+    if (map_get(&counters->resident, process.index, &index)) {
+        ret_track->index = (uint32_t)index;
+        return 0;
+    }
+    const struct trace_track track = {
+        .kind = TRACK_KIND_COUNTER,
+        .name = trace_builder_string(merge->builder, RESIDENT_TRACK),
+        .process = process,
+        .tid = -1,
+        .device = -1,
+        .stream = -1,
+        .unit = trace_builder_string(merge->builder, "By"),
+        .start_ns = INT64_MIN,
+        .end_ns = INT64_MIN,
+    };
+    int code = trace_builder_add_track(merge->builder, &track, ret_track);
+    return code ? code : map_set(&counters->resident, process.index, ret_track->index);
+}
+
+static int on_resident(struct merge *merge, const struct merge_stream *stream, const struct wire_header *header)
+{
+    const struct wire_resident *record = (const struct wire_resident *)(const void *)header;
+    const struct counter_value value = {merge_time_raw(merge, record->time_ns), (double)record->bytes};
+    if (stream->process)
+        return 0;
+    process_id process = merge_process_at(merge, record->pid, value.time_ns);
+    track_id track;
+    int code = trace_builder_process(merge->builder, process) ? resident_track(merge, process, &track) : -ENOMEM;
+    return code ? code : trace_builder_add_counter(merge->builder, track, &value);
+}
+
 static const struct merge_handler handlers[] = {
     {WIRE_DEVICE_COUNTER, MERGE_ROWS, on_counter},
+    {WIRE_RESIDENT, MERGE_ROWS, on_resident},
     {0, MERGE_LIFE, NULL},
 };
 

@@ -14,6 +14,7 @@
 #include "record_host.h"
 #include "record_loop.h"
 #include "record_timers.h"
+#include "resident.h"
 #include "wire/session.h"
 
 #include <errno.h>
@@ -28,6 +29,8 @@ struct recorder {
     struct recording recording;
     struct sampler *sampler;
     struct device_monitor *monitor;
+    struct resident *resident;
+    uint64_t inherited_bytes; /* resident of the target while it was still a copy of us */
     bool sampling;    /* there is a plan for it */
     bool use_timers;  /* the kernel refuses sampling: the target samples itself */
     char *const *argv; /* of the program to start; NULL: a process is attached to */
@@ -40,6 +43,7 @@ struct recorder {
 static void recorder_finish(struct recorder *recorder)
 {
     device_monitor_stop(recorder->monitor);
+    resident_destroy(recorder->resident);
     sampler_destroy(recorder->sampler);
     session_destroy(recorder->session);
 }
@@ -152,6 +156,7 @@ static void run_loop(struct recorder *recorder, struct record_loop *loop)
     loop->session = recorder->session;
     loop->recording = &recorder->recording;
     loop->sampler = recorder->sampler;
+    loop->resident = recorder->resident = resident_create(&recorder->recording);
     loop->wait_status = -1;
     loop->live = live;
     loop->signals.own_terminal = live != NULL;
@@ -186,6 +191,7 @@ static int finish_recording(struct recorder *recorder, const struct record_loop 
     struct recording *recording = &recorder->recording;
     note_window(recorder, loop);
     device_monitor_stop(TAKE_PTR(recorder->monitor));
+    resident_end(recorder->resident, loop->peak_bytes, recorder->inherited_bytes);
     if (recorder->sampler)
         sampler_end(recorder->sampler, loop->pid, loop->child ? loop->wait_status : -1, session_directory_fd(recorder->session));
     else
@@ -233,6 +239,7 @@ static int start_target(struct recorder *recorder, int *ret_exec_errno, struct e
         r = start_sampling(recorder, err);
     else
         record_timers_begin(&recorder->recording, launched->pid, base_name(recorder->argv[0]));
+    recorder->inherited_bytes = resident_bytes(launched->pid);
     if (r == 0)
         r = launch_go(launched, ret_exec_errno, err);
     if (r == 0 && *ret_exec_errno == 0 && recorder->use_timers)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,9 +41,11 @@ static int timeout_ms(const struct record_loop *loop, int64_t now_ns, int64_t ne
 static bool check_child(struct record_loop *loop)
 {
     int status;
-    while (loop->child && waitpid(loop->pid, &status, WNOHANG | WUNTRACED) == loop->pid) {
+    struct rusage usage;
+    while (loop->child && wait4(loop->pid, &status, WNOHANG | WUNTRACED, &usage) == loop->pid) {
         if (!WIFSTOPPED(status)) {
             loop->wait_status = status;
+            loop->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
             return true;
         }
         if (loop->sampler)
@@ -58,6 +61,22 @@ static bool has_ended(struct record_loop *loop, bool process_ready)
     if (loop->child)
         return check_child(loop);
     return process_ready || (loop->process_fd < 0 && kill(loop->pid, 0) < 0 && errno == ESRCH);
+}
+
+/* Without a sampler only the target and what reports to the session itself are known. */
+static void read_resident(struct record_loop *loop, int64_t now_ns)
+{
+    pid_t pids[2 * RESIDENT_MAXIMUM];
+    size_t room = sizeof pids / sizeof *pids, all;
+    if (!loop->on || !resident_is_due(loop->resident, now_ns))
+        return;
+    if (loop->sampler) {
+        all = sampler_pids(loop->sampler, pids, room);
+    } else {
+        pids[0] = loop->pid;
+        all = 1 + session_pids(loop->session, pids + 1, room - 1);
+    }
+    resident_round(loop->resident, pids, all < room ? all : room, all, now_ns);
 }
 
 void record_loop_run(struct record_loop *loop)
@@ -83,6 +102,7 @@ void record_loop_run(struct record_loop *loop)
             return;
         if (!loop->attached)
             record_signals_forward(&loop->signals, loop->pid, now_ns);
+        read_resident(loop, now_ns);
         if (now_ns < next_round_ns && !wait[2].revents)
             continue;
         if (loop->sampler)

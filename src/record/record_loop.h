@@ -7,6 +7,7 @@
 #include "record.h"
 #include "record_signals.h"
 #include "recording.h"
+#include "resident.h"
 #include "sampler.h"
 #include "session.h"
 
@@ -14,6 +15,7 @@ struct record_loop {
     struct session *session;
     struct recording *recording;
     struct sampler *sampler;     /* NULL: the kernel refuses sampling, or none was asked for */
+    struct resident *resident;   /* NULL: not read */
     struct record_signals signals;
     struct live *live;           /* who watches; NULL = nobody */
     pid_t pid;
@@ -23,6 +25,7 @@ struct record_loop {
     int64_t begin_ns, end_ns;    /* recording is on between these; end_ns INT64_MAX = no end */
     bool on;
     int wait_status;             /* of the target once it has ended; -1 before */
+    uint64_t peak_bytes;         /* then: the most that was resident of it, or of a process it waited for; 0 = unknown */
 };
 
 /* Returns when the target has ended, or earlier as the flags say. */

@@ -359,6 +359,11 @@ int sampler_round(struct sampler *sampler)
     return r;
 }
 
+size_t sampler_pids(const struct sampler *sampler, pid_t *pids, size_t room)
+{
+    return task_table_pids(sampler->tasks, pids, room);
+}
+
 static void wait_for_unwinding(struct sampler *sampler)
 {
     int64_t deadline_ns = clock_raw_ns() + END_WAIT_NS;

@@ -21,6 +21,8 @@ int sampler_set_enabled(struct sampler *sampler, bool enabled);
 int sampler_poll_fd(const struct sampler *sampler);
 /* Reads the rings and hands on everything that is old enough to be in order. To be called every 100 ms at least. */
 int sampler_round(struct sampler *sampler);
+/* As task_table_pids. */
+size_t sampler_pids(const struct sampler *sampler, pid_t *pids, size_t room);
 /* The last round: everything; waits a little for unwinding and packs the rest. wait_status of the target, -1 = none. */
 int sampler_end(struct sampler *sampler, pid_t pid, int wait_status, int directory_fd);
 

@@ -279,6 +279,14 @@ int64_t session_drain_once(struct session *session, bool final)
     return bytes;
 }
 
+size_t session_pids(struct session *session, int32_t *pids, size_t room)
+{
+    pthread_mutex_lock(&session->lock);
+    size_t count = drain_pids(session->drain, pids, room);
+    pthread_mutex_unlock(&session->lock);
+    return count;
+}
+
 int session_finish(struct session *session, struct error *err)
 {
     thread_stop(session);

@@ -57,6 +57,9 @@ int session_library_path(const char *directory, const char *name, char *ret_path
  * number of bytes packed, or -errno. For sessions without a thread, and for the last round. */
 int64_t session_drain_once(struct session *session, bool final);
 
+/* As drain_pids. Waits for a round of draining that goes on. */
+size_t session_pids(struct session *session, int32_t *pids, size_t room);
+
 /* After the last target has ended: the last round, the last flush, ledger rows. The directory stays. */
 int session_finish(struct session *session, struct error *err);
 

@@ -478,3 +478,15 @@ size_t task_table_running(const struct task_table *table, pid_t except, pid_t *r
     }
     return count;
 }
+
+size_t task_table_pids(const struct task_table *table, pid_t *pids, size_t room)
+{
+    size_t position = 0, count = 0;
+    uint64_t key, value;
+    while (map_next(&table->processes, &position, &key, &value)) {
+        if (count < room)
+            pids[count] = (pid_t)key;
+        count++;
+    }
+    return count;
+}

@@ -71,4 +71,7 @@ struct map_view *task_process_view(struct task_process *process);
 /* How many processes other than `except` still run: the recording ends without them. Names the first in ret_pid. */
 size_t task_table_running(const struct task_table *table, pid_t except, pid_t *ret_pid);
 
+/* Pids of the processes that are followed, up to `room` of them. Returns how many there are. */
+size_t task_table_pids(const struct task_table *table, pid_t *pids, size_t room);
+
 #endif

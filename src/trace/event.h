@@ -150,6 +150,8 @@ struct instant {
     string_id name, category;
 };
 
+#define RESIDENT_TRACK "resident memory"         /* the counter of a process' memory that is in RAM */
+#define RESIDENT_PEAK_KEY "resident.peak_bytes"  /* metadata: the greatest of the main process, or one it waited for, by the kernel */
 struct counter_value {
     int64_t time_ns;
     double value;             /* the track holds name and unit */

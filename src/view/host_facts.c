@@ -2,6 +2,7 @@
 /* Metadata host.* and gpu.N.* (docs/fields.md) as rows. */
 #include "host_facts.h"
 
+#include "resident.h"
 #include "units.h"
 
 #include <stdio.h>
@@ -161,8 +162,46 @@ static const struct {
     {"memory bandwidth", "bandwidth", "unknown: nothing in this trace measured it"},
     {"instructions per cycle", "IPC", "unknown: it takes hardware counters, of which none is in this trace"},
     {"cache and branch misses", "misses", "unknown: they take hardware counters, of which none is in this trace"},
-    {"resident memory", "resident", "unknown: no counter of it is in this trace"},
 };
+
+#define RESIDENT_ROWS 16 /* processes; the rest is on the Timeline */
+
+static const char *command_of(const struct trace *trace, const struct trace_process *process)
+{
+    const char *name = trace_text(trace, process->command);
+    return *name ? name : "process";
+}
+
+static void add_resident_process(const struct trace *trace, const struct resident_process *item, struct grid *grid)
+{
+    char title[64] = "process", most[32], last[32], value[80];
+    uint32_t count;
+    const struct trace_process *processes = trace_processes(trace, &count);
+    if (item->process.index < count)
+        snprintf(title, sizeof title, "  %.40s %d", command_of(trace, &processes[item->process.index]), (int)processes[item->process.index].pid);
+    snprintf(value, sizeof value, "last %s, at most %s", format_bytes(last, sizeof last, (uint64_t)item->last_bytes),
+             format_bytes(most, sizeof most, (uint64_t)item->peak_bytes));
+    add(grid, title, value, GRID_PLAIN);
+}
+
+static void add_resident(const struct trace *trace, struct grid *grid)
+{
+    struct resident_memory memory;
+    char most[32], text[200];
+    if (resident_memory_read(trace, &memory, NULL) < 0)
+        return;
+    snprintf(text, sizeof text, "at most %s in one process, %s", format_bytes(most, sizeof most, (uint64_t)memory.peak_bytes),
+             memory.counted ? "by the kernel's count" : "of what was read now and then");
+    bool known = memory.peak_bytes > 0;
+    add(grid, "resident memory", known ? text : "unknown: the trace has no counter of it, nor the kernel's count", known ? GRID_PLAIN : GRID_DIM);
+    for (size_t i = 0; i < memory.count && i < RESIDENT_ROWS; i++)
+        add_resident_process(trace, &memory.processes[i], grid);
+    if (memory.count > RESIDENT_ROWS) {
+        snprintf(text, sizeof text, "and %zu more processes, on the Timeline", memory.count - RESIDENT_ROWS);
+        add(grid, "", text, GRID_DIM);
+    }
+    resident_memory_finish(&memory);
+}
 
 void host_facts_fill(const struct trace *trace, struct grid *grid)
 {
@@ -175,6 +214,7 @@ void host_facts_fill(const struct trace *trace, struct grid *grid)
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
         add(grid, measured[i].title, has_counter(trace, measured[i].word) ? "on the Timeline, as a counter" : measured[i].needed,
             has_counter(trace, measured[i].word) ? GRID_PLAIN : GRID_DIM);
+    add_resident(trace, grid);
 }
 
 /* --- devices --------------------------------------------------------------------------------------------------------- */

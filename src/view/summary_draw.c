@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The summary as text for people: what ran, where its time went, how far that can be trusted, what it cost. */
+#include "resident.h"
 #include "summary_draw.h"
 #include "trace/select.h"
 #include "units.h"
@@ -237,6 +238,26 @@ static void draw_on_cpu(struct drawing *drawing)
     draw_excluded(drawing);
 }
 
+/* Of a run as a whole: neither goes by a filter. */
+static void draw_memory(struct drawing *drawing)
+{
+    struct resident_memory memory;
+    struct text line = TEXT_INIT;
+    char number[32];
+    const char *faults = metadata(drawing, "sampling.page_faults");
+    if (drawing->summary->filtered || resident_memory_read(drawing->summary->trace, &memory, NULL) < 0)
+        return;
+    if (memory.peak_bytes > 0)
+        text_addf(&line, "%s resident at most%s", format_bytes(number, sizeof number, (uint64_t)memory.peak_bytes),
+                  memory.count > 1 ? " in one process" : "");
+    if (*faults)
+        text_addf(&line, "%s%s page faults", line.length ? ", " : "", format_count(number, sizeof number, strtoull(faults, NULL, 10)));
+    if (line.length)
+        fact(drawing, "memory", line.data ? line.data : "");
+    text_finish(&line);
+    resident_memory_finish(&memory);
+}
+
 static void draw_times(struct drawing *drawing)
 {
     const struct summary *summary = drawing->summary;
@@ -252,12 +273,7 @@ static void draw_times(struct drawing *drawing)
         fact(drawing, "off CPU", text);
     }
     draw_stacks(drawing);
-    if (*metadata(drawing, "sampling.page_faults") && !summary->filtered) {
-        char count[32];
-        uint64_t faults = strtoull(metadata(drawing, "sampling.page_faults"), NULL, 10);
-        snprintf(text, sizeof text, "%s page faults", format_count(count, sizeof count, faults));
-        fact(drawing, "memory", text);
-    }
+    draw_memory(drawing);
     draw_cost(drawing);
 }
 

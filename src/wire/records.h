@@ -364,6 +364,13 @@ struct wire_device_counter {
     uint32_t reserved;
     uint64_t reserved2;
 };
+struct wire_resident {
+    struct wire_header header;
+    int64_t time_ns;
+    uint64_t bytes;
+    int32_t pid;               /* in the recorder's namespace */
+    uint32_t reserved;
+};
 enum wire_object_kind { WIRE_OBJECT_ELF = 0, WIRE_OBJECT_CUBIN = 1, WIRE_OBJECT_PTX = 2, WIRE_OBJECT_OTHER = 3 };
 
 enum wire_openmp_what {

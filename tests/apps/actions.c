@@ -18,7 +18,7 @@ _Noreturn void give_up(const char *what)
 static const struct action *action_find(const char *name)
 {
     const struct action *const tables[] = {burn_actions,     ending_actions, spawning_actions, confined_actions,
-                                           report_actions, signal_actions, thread_actions};
+                                           report_actions, signal_actions, thread_actions, memory_actions};
     for (size_t table = 0; table < sizeof tables / sizeof *tables; table++)
         for (const struct action *action = tables[table]; action->name; action++)
             if (!strcmp(action->name, name))

@@ -12,7 +12,7 @@ struct action {
 };
 
 extern const struct action burn_actions[], ending_actions[], spawning_actions[], confined_actions[], report_actions[],
-    signal_actions[], thread_actions[];
+    signal_actions[], thread_actions[], memory_actions[];
 
 /* Runs the sentence; an empty one returns 0. */
 int act(char **sentence);

@@ -49,6 +49,18 @@ def live(open_screen, driver):
     return start
 
 
+def test_resident_memory_of_a_recording_that_goes_on(open_screen, hprofiler):
+    screen = open_screen(80, 70, **MONO)
+    screen.keys((f"clear; {hprofiler} run --live -o live.hpt -- sleep 600",), "Enter")
+    screen.wait("1 System")
+    screen.keys("v", "1")  # hides what the program writes
+    screen.until(lambda text: re.search(r"^ *sleep \d+ +last [\d.]+ [KM]iB, at most [\d.]+ [KM]iB$", text, re.M), "what is resident")
+    screen.keys("q")
+    screen.until(lambda text: "System" not in text, "the program's terminal")
+    screen.keys("C-c")
+    screen.until(lambda text: text.rstrip().endswith("READY>"), "its end")
+
+
 def bottom(shown):
     return shown.rstrip("\n").split("\n")[-1]
 

@@ -17,8 +17,11 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 
 #define LINGER_NS 1000000000
+#define LOOK_BYTES (256 << 10)     /* of output, between two looks at the disk */
+#define RESERVE_BYTES (64u << 20)  /* for the recording, of a small disk less */
 enum { PIECE_BYTES = 65536, INPUT_BYTES = 4096, QUIET_MS = 200 };
 
 struct input { /* typed, on its way to the target */
@@ -33,7 +36,7 @@ struct terminal_relay {
     bool released, ended; /* atomic */
     int log;              /* all that came, until a write failed */
     bool log_failed;
-    uint64_t logged, sent, lost;
+    uint64_t logged, sent, lost, looked; /* looked: as logged was at the last look at the disk */
     int64_t ended_ns;     /* when we learned of it */
     int ui, ui_other;     /* our end of the socket; the UI's */
     int size_changes;     /* signalfd of SIGWINCH, which every other thread blocks by then */
@@ -67,13 +70,24 @@ static void feed_ui(struct terminal_relay *relay)
     }
 }
 
+/* What is recorded goes to the same disk, and without it there is no trace: output that is not kept is the lesser loss. */
+static bool has_room(struct terminal_relay *relay)
+{
+    struct statvfs disk;
+    if (relay->logged < relay->looked + LOOK_BYTES || fstatvfs(relay->log, &disk) < 0)
+        return true;
+    relay->looked = relay->logged;
+    uint64_t reserve = (uint64_t)disk.f_blocks * disk.f_frsize / 16;
+    return (uint64_t)disk.f_bavail * disk.f_frsize >= (reserve < RESERVE_BYTES ? reserve : RESERVE_BYTES);
+}
+
 static void take_output(struct terminal_relay *relay, const char *bytes, size_t size)
 {
     if (relay->direct) {
         write_all(STDOUT_FILENO, bytes, size); /* a terminal that has gone: the target's hangs up by its own signal */
         return;
     }
-    if (!relay->log_failed && write_all(relay->log, bytes, size) == 0) {
+    if (!relay->log_failed && has_room(relay) && write_all(relay->log, bytes, size) == 0) {
         relay->logged += size;
         feed_ui(relay);
         return;

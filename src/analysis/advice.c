@@ -222,6 +222,7 @@ static int read_rows(struct advice_facts *facts, const struct advice_options *op
     uint64_t spans = trace_row_count(facts->trace, FAMILY_SPANS);
     int result = 0;
     facts->devices = options->devices;
+    facts->off_cpu = options->off_cpu;
     if (!facts->devices && (options->all || spans <= ADVICE_SURVEY_SPANS)) {
         result = device_activities_create(facts->trace, NULL, progress, own, err);
         facts->devices = *own;

@@ -62,9 +62,12 @@ struct advices {
 #define ADVICE_SURVEY_SPANS UINT64_C(1000000)
 #define ADVICE_WAIT_SPANS UINT64_C(200000)
 
+struct off_cpu_times;
 struct advice_options {
     bool all;                                /* whatever the size of the trace */
-    const struct device_activities *devices; /* of the whole trace, where the caller has them; NULL: made here if the trace is small */
+    /* Of the whole trace, where the caller has them: */
+    const struct device_activities *devices; /* NULL: made here if the trace is small */
+    const struct off_cpu_times *off_cpu;     /* by track; NULL: read here */
 };
 struct progress;
 int advices_create(const struct trace *trace, const struct advice_options *options, const struct progress *progress,

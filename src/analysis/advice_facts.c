@@ -130,10 +130,11 @@ int advice_read_samples(struct advice_facts *facts, struct error *err)
 
 int advice_read_switches(struct advice_facts *facts, struct error *err)
 {
-    CLEANUP(freep) struct off_cpu_times *times = NULL;
-    uint32_t count;
-    int result = aggregate_off_cpu(facts->trace, NULL, &times, &count, err);
-    for (uint32_t i = 0; i < count && result == 0; i++) {
+    CLEANUP(freep) struct off_cpu_times *own = NULL;
+    uint32_t count = facts->track_count;
+    int result = facts->off_cpu ? 0 : aggregate_off_cpu(facts->trace, NULL, &own, &count, err);
+    const struct off_cpu_times *times = facts->off_cpu ? facts->off_cpu : own;
+    for (uint32_t i = 0; result == 0 && i < count; i++) {
         if (times[i].blocked_known)
             advice_sum_add(facts, ADVICE_SUM_BLOCKED, i, times[i].blocked_ns);
         if (times[i].preempted_known)

@@ -57,6 +57,7 @@ struct advice_facts {
     struct advice_sums sums;
 
     const struct device_activities *devices;
+    const struct off_cpu_times *off_cpu; /* NULL: not read yet */
     uint64_t launches, kernels; /* by the stored sums */
     int64_t launch_ns, kernel_ns;
 

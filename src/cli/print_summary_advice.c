@@ -18,7 +18,7 @@ enum advice_choice advice_choice_find(const char *text)
 void summary_advise(const struct summary *summary, enum advice_choice choice, const struct progress *progress, struct summary_advice *ret_advice)
 {
     struct error err = ERROR_INIT;
-    const struct advice_options options = {.all = choice == ADVICE_CHOICE_ALL, .devices = summary->activities};
+    const struct advice_options options = {.all = choice == ADVICE_CHOICE_ALL, .devices = summary->activities, .off_cpu = summary->off_cpu};
     *ret_advice = (struct summary_advice){0};
     if (choice == ADVICE_CHOICE_NONE)
         snprintf(ret_advice->reason, sizeof ret_advice->reason, "not asked for");

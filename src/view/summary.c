@@ -400,6 +400,7 @@ void summary_destroy(struct summary *summary)
     summary_destroy_mpi(summary->mpi);
     summary_destroy_openmp(summary->openmp);
     device_activities_destroy(summary->activities);
+    free(summary->off_cpu);
     free(summary->devices);
     free(summary->ranges);
     free(summary->functions);

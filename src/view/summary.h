@@ -3,6 +3,7 @@
 #ifndef HP_VIEW_SUMMARY_H
 #define HP_VIEW_SUMMARY_H
 
+#include "analysis/aggregate.h"
 #include "analysis/device_activity.h"
 #include "base/cleanup.h"
 #include "table.h"
@@ -158,6 +159,7 @@ struct summary {
     struct summary_device *devices; /* by process and device */
     size_t device_count;
     struct device_activities *activities; /* what devices[] was made from */
+    struct off_cpu_times *off_cpu;        /* by track; what blocked and preempted times were made from */
     struct summary_range *ranges; /* by busy time */
     size_t range_count;
 

@@ -64,14 +64,13 @@ static void add_off_cpu(struct summary_build *build, const struct off_cpu_times 
 
 int summary_add_spans(struct summary_build *build)
 {
-    CLEANUP(freep) struct off_cpu_times *times = NULL;
     CLEANUP(freep) struct span_aggregate *rows = NULL;
     uint32_t track_count, row_count;
-    int result = aggregate_off_cpu(build->trace, build->where, &times, &track_count, build->err);
+    int result = aggregate_off_cpu(build->trace, build->where, &build->summary->off_cpu, &track_count, build->err);
     if (result < 0)
         return result;
     for (uint32_t i = 0; i < track_count; i++)
-        add_off_cpu(build, &times[i], i);
+        add_off_cpu(build, &build->summary->off_cpu[i], i);
     result = aggregate_spans(build->trace, build->where, build->progress, &rows, &row_count, build->err);
     for (uint32_t i = 0; i < row_count && result == 0; i++)
         result = add_function(build, &rows[i]);

@@ -155,14 +155,21 @@ def test_devices_idle_as_the_summary_has_them(recorded, summary, query, mode):
 
 # --- programs --------------------------------------------------------------------------------------------------------------
 
+# How long the waits are, from run to run until they are a part of the run that is told: how long it takes to begin and end is the machine's.
+STRETCHES = [1, 2, 4, 8]
+
+
 def test_locks_and_barriers_of_openmp(hprofiler, apps, summary, query, tmp_path):
     """Threads that sleep for known times before a critical section and a barrier: most of the run is waiting."""
     program = apps / "waits_openmp-clang"
     if not program.exists():
         pytest.skip("clang with its OpenMP is not installed")
     trace = tmp_path / "t.hpt"
-    run(hprofiler, "run", "--no-summary", "-o", trace, "--", program, "critical", "implicit_barrier")
-    found = by_rule(summary(trace))
+    for stretch in STRETCHES:
+        run(hprofiler, "run", "--no-summary", "-o", trace, "--", program, "critical", "implicit_barrier", env={**os.environ, "WAITS_STRETCH": str(stretch)})
+        found = by_rule(summary(trace))
+        if {"lock-waits", "region-imbalance"} <= set(found):
+            break
     whole = run_ns(query, trace)
     locks = query(trace, "select track, sum(json_extract(args, '$.wait_ns')) as time, count(*) as n from spans where category = 'openmp' and kind in "
                   "('critical', 'lock', 'ordered') group by 1 order by 2 desc")
@@ -185,11 +192,15 @@ def test_waits_of_ranks(family, hprofiler, summary, query, tmp_path):
     flags = {"openmpi": ["--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])], "mpich": []}[family]
     trace, program = tmp_path / "t.hpt", tmp_path / "waits_mpi"
     run(f"mpicc.{family}", "-O1", "-g", "-w", "-D_GNU_SOURCE", "-o", program, APPS / "waits_mpi.c")
-    environment = {**os.environ, "WAITS_START": str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 700_000_000), "WAITS_CALLS": str(tmp_path / "calls")}
-    run(hprofiler, "run", "--backend", "mpi", "--no-summary", "-o", trace, "--", f"mpirun.{family}", *flags, "-np", "3", program,
-        "late_sender", "late_receiver", "barrier", env=environment)
-    result = summary(trace)
-    found = by_rule(result)
+    for stretch in STRETCHES:
+        start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 700_000_000 * stretch
+        environment = {**os.environ, "WAITS_START": str(start), "WAITS_CALLS": str(tmp_path / "calls"), "WAITS_STRETCH": str(stretch)}
+        run(hprofiler, "run", "--backend", "mpi", "--no-summary", "-o", trace, "--", f"mpirun.{family}", *flags, "-np", "3", program,
+            "late_sender", "late_receiver", "barrier", env=environment)
+        result = summary(trace)
+        found = by_rule(result)
+        if set(found) & {"late-senders", "late-receivers", "collective-waits"}:
+            break
     waits = json.loads(run(hprofiler, "efficiency", trace, "--format", "json"))["runs"][0]["waits"]
     patterns = {"late-senders": ["late sender"], "late-receivers": ["late receiver"], "collective-waits": ["wait at barrier"]}
     for rule, names in patterns.items():
@@ -204,7 +215,7 @@ def test_waits_of_ranks(family, hprofiler, summary, query, tmp_path):
             assert found[rule]["time_ns"] == max(by_victim.values())
             assert f"rank {found[rule]['numbers']['mostly for rank']}" == max(by_cause, key=by_cause.get)
         else:
-            assert max(by_victim.values()) < 0.05 * 1.01 * run_ns(query, trace)
+            assert max(by_victim.values(), default=0) < 0.05 * 1.01 * run_ns(query, trace)
     assert set(found) & set(patterns)
     assert "lock-waits" not in found
 

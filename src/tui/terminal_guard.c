@@ -21,6 +21,7 @@ static struct {
     char goodbye[256];
     size_t goodbye_length;
     struct sigaction ending_before[ENDINGS], crash_before[CRASHES];
+    stack_t stack_before;
     char stack[16384];
 } guard;
 static volatile sig_atomic_t quit;
@@ -56,7 +57,7 @@ void terminal_guard_begin(void)
     guard.goodbye_length = 0;
     guard.settings_known = tcgetattr(STDIN_FILENO, &guard.settings) == 0;
     guard.active = true;
-    sigaltstack(&stack, NULL);
+    sigaltstack(&stack, &guard.stack_before);
     for (size_t i = 0; i < ENDINGS; i++) {
         struct sigaction action = {.sa_handler = ask_to_end};
         sigaction(endings[i], &action, &guard.ending_before[i]);
@@ -84,6 +85,7 @@ void terminal_guard_end(void)
         sigaction(endings[i], &guard.ending_before[i], NULL);
     for (size_t i = 0; i < CRASHES; i++)
         sigaction(crashes[i], &guard.crash_before[i], NULL);
+    sigaltstack(&guard.stack_before, NULL); /* of this thread, which a live run's UI has of its own */
 }
 
 bool terminal_guard_quit(void)

@@ -40,12 +40,14 @@ static int add_inputs(struct inputs *inputs, struct trace *const *traces, uint32
 
 static int add_clocks(struct inputs *inputs, const struct trace *trace, const char *name, const struct progress *progress, struct error *err)
 {
-    struct trace **parts = NULL;
-    uint32_t count = 0;
+    struct trace **parts;
+    uint32_t count;
     int code = trace_split_clocks(trace, progress, &parts, &count, err);
-    int added = add_inputs(inputs, parts, count, name, err);
+    if (code)
+        return code;
+    code = add_inputs(inputs, parts, count, name, err);
     free(parts);
-    return code ? code : added;
+    return code;
 }
 
 static int merge_inputs(const struct inputs *inputs, const struct node_merge_options *how, const struct progress *progress,

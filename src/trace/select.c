@@ -411,7 +411,13 @@ int trace_split_clocks(const struct trace *trace, const struct progress *progres
         result = trace_select(trace, &part, progress, &traces[parts], err);
         parts += result == 0;
     }
-    *ret_parts = traces;
-    *ret_count = parts;
+    if (result == 0) {
+        *ret_parts = traces;
+        *ret_count = parts;
+        return 0;
+    }
+    while (parts)
+        trace_unref(traces[--parts]);
+    free(traces);
     return result;
 }

@@ -49,10 +49,24 @@ static int more_slots(struct wait_blame_sum *sum)
     return 0;
 }
 
+/* What the late lane did while it was waited for. */
+static int note_outside(struct wait_blame_sum *sum, const struct wait_state *state, uint32_t row)
+{
+    if (!sum->with_functions || state->cause.index != ID_NONE || state->cause_lane.index == ID_NONE)
+        return 0;
+    struct wait_outside *outside = array_reserve(sum->outside, &sum->outside_capacity, sum->outside_count + 1, sizeof *outside);
+    if (!outside)
+        return -ENOMEM;
+    sum->outside = outside;
+    outside[sum->outside_count++] = (struct wait_outside){.lane = state->cause_lane.index, .delay = row, .begin_ns = state->begin_ns,
+                                                          .end_ns = state->begin_ns + state->time_ns};
+    return 0;
+}
+
 int wait_blame_add(struct wait_blame_sum *sum, const struct wait_state *state, string_id cause, string_id victim)
 {
     const struct wait_blame one = {.cause_lane = state->cause_lane, .cause = cause, .victim_lane = state->lane, .victim = victim,
-                                   .pattern = state->pattern, .confidence = state->confidence, .count = 1, .time_ns = state->time_ns};
+                                   .function = STRING_NONE, .pattern = state->pattern, .confidence = state->confidence, .count = 1, .time_ns = state->time_ns};
     if (sum->count >= sum->slot_count / 2 && more_slots(sum) < 0)
         return -ENOMEM;
     uint32_t *slot = find_slot(sum, &one);
@@ -61,7 +75,7 @@ int wait_blame_add(struct wait_blame_sum *sum, const struct wait_state *state, s
         row->count++;
         wait_time_add(&row->time_ns, one.time_ns);
         row->confidence = one.confidence > row->confidence ? one.confidence : row->confidence;
-        return 0;
+        return note_outside(sum, state, *slot);
     }
     struct wait_blame *rows = array_reserve(sum->rows, &sum->capacity, sum->count + 1, sizeof *rows);
     if (!rows)
@@ -69,7 +83,7 @@ int wait_blame_add(struct wait_blame_sum *sum, const struct wait_state *state, s
     sum->rows = rows;
     *slot = (uint32_t)sum->count;
     rows[sum->count++] = one;
-    return 0;
+    return note_outside(sum, state, *slot);
 }
 
 /* A row with the texts of its names, which have the same order wherever a trace was put together. */
@@ -119,6 +133,7 @@ void wait_blame_clear(struct wait_blame_sum *sum)
 {
     free(sum->rows);
     free(sum->slots);
+    free(sum->outside);
     *sum = (struct wait_blame_sum){0};
 }
 
@@ -162,7 +177,8 @@ static int join_piece(struct wait_blame_sum *sum, struct parcel *piece, struct s
     for (uint64_t i = 0; i < row_count && !piece->failed; i++) {
         size_t one;
         const struct wait_blame *row = parcel_take(piece, sizeof *row, &one);
-        const char *cause = parcel_take_text(piece), *victim = parcel_take_text(piece);
+        const char *cause = parcel_take_text(piece), *victim = parcel_take_text(piece),
+                   *function = parcel_take_text(piece);
         struct wait_blame *rows = array_reserve(sum->rows, &sum->capacity, sum->count + 1, sizeof *rows);
         if (!rows)
             return -ENOMEM;
@@ -171,7 +187,8 @@ static int join_piece(struct wait_blame_sum *sum, struct parcel *piece, struct s
             break;
         rows[sum->count] = *row;
         if (string_table_intern_text(texts, cause, &rows[sum->count].cause) < 0 ||
-            string_table_intern_text(texts, victim, &rows[sum->count].victim) < 0)
+            string_table_intern_text(texts, victim, &rows[sum->count].victim) < 0 ||
+            string_table_intern_text(texts, function, &rows[sum->count].function) < 0)
             return -ENOMEM;
         sum->count++;
     }

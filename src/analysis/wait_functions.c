@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which function it was: delays by code outside of calls are told by the CPU samples that were taken in it. Stretches and samples of a
+ * Which function it was: code outside of calls that others waited for is told by the CPU samples that were taken in it. Stretches and samples of a
  * lane are both gone through by time; stretches of several delays may lie over each other.
  */
 #include "wait_internal.h"
@@ -8,9 +8,11 @@
 #include "base/array.h"
 
 #include <errno.h>
+#include <string.h>
 
 struct naming {
-    struct wait_building *building;
+    const struct trace *trace;
+    struct wait_function *found;
     const struct stack_node *stacks;
     const struct trace_frame *frames;
     uint32_t stack_count, frame_count;
@@ -113,30 +115,30 @@ static int read_samples(struct naming *naming, uint32_t number, const struct sam
 
 static void choose(struct naming *naming)
 {
-    struct wait_states *out = naming->building->out;
     size_t position = 0;
     uint64_t key, weight;
     while (map_next(&naming->weights, &position, &key, &weight)) {
-        struct wait_delay *delay = &out->delays[key >> 32];
+        struct wait_function *found = &naming->found[key >> 32];
         string_id function = {(uint32_t)key};
         double share = (double)weight / (double)naming->sampled[key >> 32];
-        /* The pairs come in no order: of equal ones the lower name. */
-        if (share > delay->function_share || (share >= delay->function_share && function.index < delay->function.index)) {
-            delay->function = function;
-            delay->function_share = share;
-        }
+        /* The pairs come in no order: of equal ones the lower name, by its text, which does not depend on how a trace was put together. */
+        if (share > found->share || (share >= found->share && strcmp(trace_text(naming->trace, function), trace_text(naming->trace, found->function)) < 0))
+            *found = (struct wait_function){function, share};
     }
 }
 
-int wait_name_functions(struct wait_building *building, struct wait_outside *stretches, size_t count)
+int wait_functions_find(const struct trace *trace, struct wait_outside *stretches, size_t count, struct wait_function *found, size_t found_count,
+                        struct error *err)
 {
-    struct naming naming = {.building = building, .stretches = stretches, .count = count};
-    uint32_t blocks = trace_block_count(building->trace, FAMILY_SAMPLES), lane = ID_NONE;
+    struct naming naming = {.trace = trace, .found = found, .stretches = stretches, .count = count};
+    uint32_t blocks = trace_block_count(trace, FAMILY_SAMPLES), lane = ID_NONE;
+    for (size_t i = 0; i < found_count; i++)
+        found[i] = (struct wait_function){STRING_NONE, 0};
     if (!count || !blocks)
         return 0;
-    naming.stacks = trace_stacks(building->trace, &naming.stack_count);
-    naming.frames = trace_frames(building->trace, &naming.frame_count);
-    naming.sampled = calloc(building->out->delay_count, sizeof *naming.sampled);
+    naming.stacks = trace_stacks(trace, &naming.stack_count);
+    naming.frames = trace_frames(trace, &naming.frame_count);
+    naming.sampled = calloc(found_count, sizeof *naming.sampled);
     if (!naming.sampled)
         return -ENOMEM;
     map_init(&naming.weights);
@@ -144,16 +146,28 @@ int wait_name_functions(struct wait_building *building, struct wait_outside *str
     int result = 0;
     for (uint32_t i = 0; i < blocks && result == 0; i++) {
         struct sample_block block;
-        result = trace_samples_get(building->trace, i, &block, building->err);
+        result = trace_samples_get(trace, i, &block, err);
         if (result < 0)
             break;
         result = read_samples(&naming, i, &block, &lane);
-        trace_samples_put(building->trace, &block);
+        trace_samples_put(trace, &block);
     }
     if (result == 0)
         choose(&naming);
     map_finish(&naming.weights);
     free(naming.sampled);
     free(naming.active);
+    return result;
+}
+
+int wait_name_functions(struct wait_building *building, struct wait_outside *stretches, size_t count)
+{
+    struct wait_states *out = building->out;
+    CLEANUP(freep) struct wait_function *found = calloc(out->delay_count + 1, sizeof *found);
+    int result = found ? wait_functions_find(building->trace, stretches, count, found, out->delay_count, building->err) : -ENOMEM;
+    for (size_t i = 0; i < out->delay_count && result == 0; i++) {
+        out->delays[i].function = found[i].function;
+        out->delays[i].function_share = found[i].share;
+    }
     return result;
 }

@@ -17,12 +17,21 @@ struct wait_step {
     int64_t leave_ns;
 };
 
+/* Code outside of calls that a delay is made of. */
+struct wait_outside {
+    uint32_t lane, delay; /* delay: place in out->delays as they are found */
+    int64_t begin_ns, end_ns;
+};
+
 /* Wait states summed as they are found. */
 struct wait_blame_sum {
     struct wait_blame *rows;
     size_t count, capacity;
     uint32_t *slots; /* a hash table of rows' numbers, at most half full */
     size_t slot_count;
+    bool with_functions;
+    struct wait_outside *outside; /* with_functions: code outside of calls that was waited for; `delay` is a row's number */
+    size_t outside_count, outside_capacity;
 };
 
 struct wait_building {
@@ -79,11 +88,13 @@ int wait_find_idle_threads(struct wait_building *building);
 int wait_find_devices(struct wait_building *building);
 int wait_find_nccl(struct wait_building *building);
 
-/* Code outside of calls that a delay is made of. */
-struct wait_outside {
-    uint32_t lane, delay; /* delay: place in out->delays as they are found */
-    int64_t begin_ns, end_ns;
+struct wait_function {
+    string_id function; /* STRING_NONE: no samples */
+    double share;       /* of the samples' CPU time */
 };
+/* For each place that stretches have, the function that was sampled most in them; stretches are sorted here. */
+int wait_functions_find(const struct trace *trace, struct wait_outside *stretches, size_t count, struct wait_function *found, size_t found_count,
+                        struct error *err);
 /* Names the functions of delays by the samples in these stretches, which are sorted here. */
 int wait_name_functions(struct wait_building *building, struct wait_outside *stretches, size_t count);
 

@@ -206,14 +206,27 @@ int wait_states_create(const struct trace *trace, const struct progress *progres
     return 0;
 }
 
-static int blame_create(const struct trace *trace, unsigned scopes, const struct progress *progress, struct wait_blame **ret_rows,
-                        size_t *ret_count, struct error *err)
+static int name_rows(const struct trace *trace, struct wait_blame_sum *sum, struct error *err)
+{
+    CLEANUP(freep) struct wait_function *found = calloc(sum->count + 1, sizeof *found);
+    int result = found ? wait_functions_find(trace, sum->outside, sum->outside_count, found, sum->count, err) : -ENOMEM;
+    for (size_t i = 0; i < sum->count && result == 0; i++) {
+        sum->rows[i].function = found[i].function;
+        sum->rows[i].function_share = found[i].share;
+    }
+    return result;
+}
+
+static int blame_create(const struct trace *trace, unsigned scopes, bool with_functions, const struct progress *progress,
+                        struct wait_blame **ret_rows, size_t *ret_count, struct error *err)
 {
     struct wait_states counts = {0};
-    struct wait_blame_sum sum = {0};
+    struct wait_blame_sum sum = {.with_functions = with_functions};
     struct error own = ERROR_INIT;
     struct wait_building building = {.trace = trace, .out = &counts, .scopes = scopes, .blame = &sum, .err = &own};
     int result = build(&building, progress, err);
+    if (result == 0 && name_rows(trace, &sum, &own) < 0)
+        result = error_set(err, own.code ? own.code : -ENOMEM, "%s", own.code ? own.text : "wait states: out of memory");
     if (result == 0 && wait_blame_finish(&sum, trace_strings(trace), ret_rows, ret_count) < 0)
         result = error_set(err, -ENOMEM, "wait states: out of memory");
     wait_blame_clear(&sum);
@@ -223,7 +236,13 @@ static int blame_create(const struct trace *trace, unsigned scopes, const struct
 int wait_blame_create(const struct trace *trace, const struct progress *progress, struct wait_blame **ret_rows, size_t *ret_count,
                       struct error *err)
 {
-    return blame_create(trace, 0, progress, ret_rows, ret_count, err);
+    return blame_create(trace, 0, false, progress, ret_rows, ret_count, err);
+}
+
+int wait_blame_create_named(const struct trace *trace, const struct progress *progress, struct wait_blame **ret_rows, size_t *ret_count,
+                            struct error *err)
+{
+    return blame_create(trace, 0, true, progress, ret_rows, ret_count, err);
 }
 
 static track_id placed(track_id track, uint32_t first_track)
@@ -235,7 +254,7 @@ int wait_blame_pack(const struct trace *trace, enum wait_scope scope, uint32_t f
 {
     CLEANUP(freep) struct wait_blame *rows = NULL;
     size_t count;
-    int result = blame_create(trace, 1u << scope, NULL, &rows, &count, err);
+    int result = blame_create(trace, 1u << scope, true, NULL, &rows, &count, err);
     if (result < 0)
         return result;
     parcel_put_u64(parcel, count);
@@ -245,6 +264,7 @@ int wait_blame_pack(const struct trace *trace, enum wait_scope scope, uint32_t f
         parcel_put(parcel, &rows[i], 1, sizeof *rows);
         parcel_put_text(parcel, trace_text(trace, rows[i].cause));
         parcel_put_text(parcel, trace_text(trace, rows[i].victim));
+        parcel_put_text(parcel, trace_text(trace, rows[i].function));
     }
     return 0;
 }

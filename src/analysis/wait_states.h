@@ -73,6 +73,8 @@ struct wait_blame {
     string_id cause;     /* name of what was waited for; STRING_NONE: code outside of calls */
     track_id victim_lane;
     string_id victim;    /* the call that waited; STRING_NONE: a thread or device without anything to do */
+    string_id function;  /* of code outside of calls, where asked for: the one that was sampled most in it meanwhile; STRING_NONE: no samples */
+    double function_share; /* its part of these samples' CPU time */
     uint8_t pattern;
     uint8_t confidence;  /* the least */
     uint64_t count;
@@ -83,6 +85,10 @@ int wait_states_blame(const struct wait_states *states, const struct trace *trac
 /* The same of a trace, without keeping a state or charging anybody: much quicker where nothing else is wanted. */
 int wait_blame_create(const struct trace *trace, const struct progress *progress, struct wait_blame **ret_rows, size_t *ret_count,
                       struct error *err);
+
+/* With the functions of code outside of calls. */
+int wait_blame_create_named(const struct trace *trace, const struct progress *progress, struct wait_blame **ret_rows, size_t *ret_count,
+                            struct error *err);
 
 /*
  * The same of a run whose traces are in several places: what waits for other processes (messages, collectives, windows) is found in one

@@ -132,7 +132,7 @@ struct blaming {
 static void find_blame(void *context)
 {
     struct blaming *blaming = context;
-    blaming->result = wait_blame_create(blaming->trace, NULL, &blaming->blame.rows, &blaming->blame.count, &blaming->err);
+    blaming->result = wait_blame_create_named(blaming->trace, NULL, &blaming->blame.rows, &blaming->blame.count, &blaming->err);
 }
 
 static int find_all(const struct path_values *values, const struct trace *trace, const struct trace_filter *filter,

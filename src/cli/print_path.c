@@ -3,10 +3,12 @@
 #include "print_path.h"
 
 #include "base/file.h"
+#include "view/display_name.h"
 #include "view/lane_label.h"
 #include "view/units.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 static size_t limit(uint64_t top, size_t count)
 {
@@ -225,6 +227,8 @@ static void json_blame(struct json *json, const struct trace *trace, const struc
         json_open(json, NULL, '{');
         json_string(json, "cause", string_table_text(blame->texts, row->cause));
         json_lane(json, "cause_lane", trace, row->cause_lane);
+        json_string(json, "function", string_table_text(blame->texts, row->function));
+        json_double(json, "function_share", *string_table_text(blame->texts, row->function) ? row->function_share : (double)NAN, 4);
         json_string(json, "victim", string_table_text(blame->texts, row->victim));
         json_lane(json, "victim_lane", trace, row->victim_lane);
         json_string(json, "pattern", wait_pattern_name((enum wait_pattern)row->pattern));
@@ -282,17 +286,41 @@ void print_path_csv(const struct path_rows *rows, int64_t whole_ns, uint64_t top
     }
 }
 
-static void blame_side(struct table *table, const struct trace *trace, const char *of, track_id lane,
-                       const char *otherwise)
+static void blame_side(struct table *table, const struct trace *trace, const struct text *of, track_id lane)
 {
     struct text text = TEXT_INIT;
-    text_add_string(&text, *of ? of : otherwise);
+    text_add_string(&text, of->data ? of->data : "");
     if (lane.index != ID_NONE) {
         text_add_string(&text, " @ ");
         text_add_lane_label(&text, trace, lane);
     }
     table_cell(table, text.data ? text.data : "");
     text_finish(&text);
+}
+
+static void blame_victim(struct table *table, const struct trace *trace, const struct path_blame *blame, const struct wait_blame *row)
+{
+    const char *name = string_table_text(blame->texts, row->victim);
+    struct text of = TEXT_INIT;
+    text_add_string(&of, *name ? name : "(nothing to do)");
+    blame_side(table, trace, &of, row->victim_lane);
+    text_finish(&of);
+}
+
+static void blame_cause(struct table *table, const struct trace *trace, const struct path_blame *blame, const struct wait_blame *row)
+{
+    const char *name = string_table_text(blame->texts, row->cause), *function = string_table_text(blame->texts, row->function);
+    struct text of = TEXT_INIT;
+    if (*name || row->cause_lane.index == ID_NONE) {
+        text_add_string(&of, *name ? name : "(not known)");
+    } else if (*function) {
+        text_add_display_name(&of, function);
+        text_addf(&of, " (%.0f %% of samples)", 100 * row->function_share);
+    } else {
+        text_add_string(&of, "(code)");
+    }
+    blame_side(table, trace, &of, row->cause_lane);
+    text_finish(&of);
 }
 
 void print_path_blame(const struct trace *trace, const struct path_blame *blame, uint64_t top,
@@ -324,9 +352,8 @@ void print_path_blame(const struct trace *trace, const struct path_blame *blame,
         table_cell(table, format_in_unit(time, sizeof time, row->time_ns, unit));
         table_cell(table, format_count(count, sizeof count, row->count));
         table_cell(table, wait_pattern_name((enum wait_pattern)row->pattern));
-        blame_side(table, trace, string_table_text(blame->texts, row->victim), row->victim_lane, "(nothing to do)");
-        blame_side(table, trace, string_table_text(blame->texts, row->cause), row->cause_lane,
-                   row->cause_lane.index != ID_NONE ? "(code)" : "(not known)");
+        blame_victim(table, trace, blame, row);
+        blame_cause(table, trace, blame, row);
     }
     table_draw(table, look, 2, out);
     if (shown < blame->count)

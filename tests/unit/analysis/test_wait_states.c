@@ -311,6 +311,12 @@ static void test_code_outside_of_calls_is_named_by_its_samples(void **state)
     assert_waits(states, WAIT_LATE_SENDER, 1, 990);
     assert_string_equal(trace_text(trace, states->delays[0].function), "slow");
     assert_true(states->delays[0].function_share > 0.74 && states->delays[0].function_share < 0.76);
+    struct wait_blame *rows;
+    size_t count;
+    assert_int_equal(wait_blame_create_named(trace, NULL, &rows, &count, NULL), 0);
+    for (size_t i = 0; i < count; i++) /* calls are blamed, not code */
+        assert_string_equal(trace_text(trace, rows[i].function), "");
+    free(rows);
     wait_states_destroy(states);
     trace_unref(trace);
 }
@@ -457,6 +463,25 @@ static void test_hosts_and_devices_wait_for_each_other(void **state)
 }
 
 /* Two regions of rank 0 with a thread of rank 1's lane in the first: idle between and around, less parallel in the second. */
+/* Threads without work wait for what the one did that begins the next region. */
+static void assert_idle_for_serial(const struct trace *trace)
+{
+    struct wait_blame *rows;
+    size_t count, named = 0;
+    assert_int_equal(wait_blame_create_named(trace, NULL, &rows, &count, NULL), 0);
+    for (size_t i = 0; i < count; i++) {
+        if (!*trace_text(trace, rows[i].function))
+            continue;
+        assert_int_equal(rows[i].pattern, WAIT_OMP_IDLE);
+        assert_string_equal(trace_text(trace, rows[i].cause), "");
+        assert_string_equal(trace_text(trace, rows[i].function), "serial");
+        assert_true(rows[i].function_share > 0.49 && rows[i].function_share < 0.51);
+        named++;
+    }
+    assert_int_equal(named, 1);
+    free(rows);
+}
+
 static void test_threads_without_work(void **state)
 {
     (void)state;
@@ -469,10 +494,14 @@ static void test_threads_without_work(void **state)
     link_spans(&world, LINK_KIND_FORK, regions[0], part);
     for (int i = 0; i < 2; i++)
         link_spans(&world, LINK_KIND_FORK, regions[i], add(&world, world.lanes[0], 1010 + 4000 * i, 1990 + 4000 * i, "openmp", "implicit task", SPAN_KIND_IMPLICIT_TASK, NULL));
+    for (int i = 0; i < 4; i++) /* of equal ones the first by name, whichever came first */
+        sample_at(&world, 0, 2500 + 500 * i, i % 2 ? "serial" : "then_this", 100);
+    sample_at(&world, 0, 6000, "in_the_region", 1000);
     struct wait_states *states = finish(&world, &trace);
     assert_waits(states, WAIT_OMP_FORK, 2, 100 + 100);
     assert_waits(states, WAIT_OMP_LIMITED, 1, 3000);
     assert_waits(states, WAIT_OMP_IDLE, 3, 1000 + 3000 + (100000 - 8000));
+    assert_idle_for_serial(trace);
     wait_states_destroy(states);
     trace_unref(trace);
 }

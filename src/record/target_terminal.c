@@ -120,8 +120,8 @@ static void pass_on(int master)
 {
     char bytes[4096];
     for (;;) {
-        struct pollfd wait = {.fd = master, .events = POLLIN};
-        if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+        struct pollfd waits[] = {{.fd = master, .events = POLLIN}, {.fd = STDOUT_FILENO}};
+        if ((poll(waits, 2, -1) < 0 && errno != EINTR) || waits[1].revents)
             return;
         ssize_t got = read(master, bytes, sizeof bytes);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))

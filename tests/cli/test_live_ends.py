@@ -99,6 +99,19 @@ def test_a_program_that_stays_behind_keeps_its_terminal(live):
     session.expect(rb"from behind")
 
 
+def test_a_silent_program_learns_that_the_terminal_went_after_hprofiler(live):
+    script = ("import signal,sys\ndef gone(*_): open('hung up','w').close(); sys.exit()\n"
+              "signal.signal(signal.SIGHUP, gone); open('ready','w').close(); signal.pause()")
+    session = live(*python(script))
+    session.ui()
+    wait_for_file(session.directory / "ready")
+    os.kill(session.pid, signal.SIGKILL)
+    session.expect(UI_GONE)  # the keeper has taken over
+    os.close(session.master)
+    wait_for_file(session.directory / "hung up")
+    session.master = os.open(os.devnull, os.O_RDWR)
+
+
 def test_a_program_that_ends_at_once(live):
     session = live("true")
     session.ui()

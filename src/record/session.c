@@ -300,6 +300,6 @@ int session_finish(struct session *session, struct error *err)
     int code = spool_flush(session->spool, true);
     spool_statistics(session->spool, &statistics);
     if (bytes < 0 || code < 0)
-        return error_set_errno(err, code < 0 ? code : (int)bytes, "%s: not everything could be written", session->directory);
+        return error_set_errno(err, code < 0 ? code : (int)bytes, "%s: not everything could be written, `hprofiler recover` makes a trace of what was", session->directory);
     return 0;
 }

@@ -223,10 +223,10 @@ static int write_trace(const struct trace *trace, const struct finish_options *o
     return write_file(trace, file, invocation, note, err);
 }
 
-/* To `recover` itself nothing more is to be advised. */
+/* To `recover` itself nothing more is to be advised, nor of a session that somebody has removed. */
 static int keep_session(const char *directory, bool recovering, struct error *err)
 {
-    if (recovering)
+    if (recovering || access(directory, F_OK) < 0)
         return err->code;
     char text[sizeof err->text];
     memcpy(text, err->text, sizeof text);

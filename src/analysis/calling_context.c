@@ -7,12 +7,14 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "trace/own_code.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define BOTTOM_UP_DEPTH_MAX 2048 /* callers beyond are shown as missing: each distinct stack has nodes of its own here */
 #define NO_FUNCTION UINT64_MAX
+#define OWN_CODE (UINT64_MAX - 1) /* beyond the modules of any function */
 
 static int new_node(struct context_building *building, uint32_t parent, frame_id frame, uint32_t flags, uint32_t *ret_node)
 {
@@ -66,6 +68,26 @@ static int child_of(struct context_building *building, uint32_t parent, frame_id
     return result;
 }
 
+static bool is_own(const struct context_building *building, frame_id frame)
+{
+    uint32_t module = frame.index < building->frame_count ? building->frames[frame.index].module.index : ID_NONE;
+    return building->own_modules && module < building->module_count && building->own_modules[module];
+}
+
+/* One node for the profiler's own code that samples ended in below `parent`. Of traced calls it is no part: they stand there. */
+static int add_own_code(struct context_building *building, uint32_t parent, uint32_t *ret_node)
+{
+    uint64_t key;
+    *ret_node = parent;
+    if (building->options->measure != CONTEXT_SAMPLES)
+        return 0;
+    int result = find_child(building, parent, OWN_CODE, &key, ret_node);
+    if (result < 0 || *ret_node != NOT_MAPPED)
+        return result;
+    result = new_node(building, parent, FRAME_NONE, CONTEXT_OWN, ret_node);
+    return result < 0 ? result : map_set(&building->children[1], key, *ret_node);
+}
+
 int context_child_span(struct context_building *building, uint32_t parent, const struct context_span *span, uint32_t *ret_node)
 {
     uint64_t key;
@@ -114,11 +136,13 @@ static int map_stack(struct context_building *building, uint32_t stack, bool is_
     }
     while (depth-- > 0) {
         uint32_t at = building->path[depth];
-        int result = child_of(building, node, building->stacks[at].frame, &node);
+        int result = is_own(building, building->stacks[at].frame) ? 0 : child_of(building, node, building->stacks[at].frame, &node);
         if (result < 0)
             return result;
         node_of[at] = node;
     }
+    if (is_own(building, building->stacks[stack].frame))
+        return add_own_code(building, node, ret_node);
     *ret_node = node;
     return 0;
 }
@@ -133,9 +157,10 @@ static void add_weight(int64_t *sum, int64_t weight)
 static int add_callers(struct context_building *building, uint32_t stack, bool is_truncated, uint32_t node, uint32_t *ret_node)
 {
     uint32_t depth = 0;
-    int result = 0;
+    int result = is_own(building, building->stacks[stack].frame) ? add_own_code(building, node, &node) : 0;
     for (; stack < building->stack_count && depth < BOTTOM_UP_DEPTH_MAX && result == 0; depth++) {
-        result = child_of(building, node, building->stacks[stack].frame, &node);
+        if (!is_own(building, building->stacks[stack].frame))
+            result = child_of(building, node, building->stacks[stack].frame, &node);
         stack = building->stacks[stack].parent.index;
     }
     if (result == 0 && (stack < building->stack_count || is_truncated)) {
@@ -258,6 +283,18 @@ static int total_and_order(struct context_building *building)
     return 0;
 }
 
+/* Modules are asked once: stacks have the same few. */
+static int find_own_code(struct context_building *building)
+{
+    trace_modules(building->trace, &building->module_count);
+    if (building->options->own_frames || !building->module_count)
+        return 0;
+    building->own_modules = calloc(building->module_count, sizeof(*building->own_modules));
+    for (uint32_t i = 0; building->own_modules && i < building->module_count; i++)
+        building->own_modules[i] = trace_module_is_own(building->trace, (module_id){i});
+    return building->own_modules ? 0 : -ENOMEM;
+}
+
 static int prepare(struct context_building *building)
 {
     uint32_t root;
@@ -277,6 +314,8 @@ static int prepare(struct context_building *building)
     if (!building->context)
         return -ENOMEM;
     building->context->measure = building->options->measure;
+    if (find_own_code(building) < 0)
+        return -ENOMEM;
     return new_node(building, ID_NONE, FRAME_NONE, 0, &root);
 }
 
@@ -300,6 +339,7 @@ int calling_context_create(const struct trace *trace, const struct context_optio
     map_finish(&children[1]);
     filter_match_destroy(building.match);
     free(building.path);
+    free(building.own_modules);
     free(building.node_of[0]);
     free(building.node_of[1]);
     if (result < 0) {

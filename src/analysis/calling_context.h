@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The calling context tree of samples, or of traced calls: one node for each distinct path of functions, with the samples that end
- * in it and those that pass through it. Frames of one function (its lines, its inlined copies) are one node. For screens that draw
+ * in it and those that pass through it. Frames of one function (its lines, its inlined copies) are one node. The
+ * profiler's own code is left out between the program's frames; where samples end in it, it is one node. For screens that draw
  * call trees and flame graphs; exports, which may use no analysis, have a tree of their own (formats/stack_tree.h) that is
  * by program and knows spans.
  */
@@ -17,6 +18,7 @@ enum context_flags {
     CONTEXT_NO_STACK = 8,   /* samples without any frame; has no function */
     CONTEXT_CALL = 16,      /* a traced call (span), below the stack that led to it */
     CONTEXT_LAUNCHED = 32,  /* work of a device, below the call that launched it */
+    CONTEXT_OWN = 64,       /* the profiler's own code, in which samples end; has no function */
 };
 
 /* What is counted: CONTEXT_MEASURE(enumerator, what stands in a row's weight). */
@@ -56,6 +58,7 @@ struct context_options {
     enum context_measure measure;
     uint32_t events;                  /* of samples: bits by enum sample_event; 0 = SAMPLE_EVENTS_CPU */
     bool bottom_up;                   /* from the leaf to its callers */
+    bool own_frames;                  /* frames of the profiler's own code as all others */
     const struct trace_filter *where; /* NULL = all */
     bool has_window;                  /* only what lies in [window_begin_ns, window_end_ns]; of spans the part that does */
     int64_t window_begin_ns, window_end_ns;

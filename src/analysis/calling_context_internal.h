@@ -15,13 +15,14 @@ struct context_building {
     struct filter_match *match;
     const struct stack_node *stacks;
     const struct trace_frame *frames;
-    uint32_t stack_count, frame_count;
+    uint32_t stack_count, frame_count, module_count;
     struct calling_context *context;
     size_t capacity;
     struct map *children;      /* two: numbers of functions and calls; nodes by parent and number */
     uint32_t *node_of[2];      /* by stack: our node; [1]: of truncated stacks */
     uint32_t *path;            /* stacks still to be mapped, from the leaf upwards */
     size_t path_capacity;
+    bool *own_modules;         /* by module: the profiler's own, not to be shown; NULL: none is */
     uint32_t no_stack, truncated; /* our nodes, or NOT_MAPPED */
 };
 

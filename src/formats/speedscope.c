@@ -10,6 +10,7 @@
 #include "labels.h"
 #include "lanes.h"
 #include "stack_tree.h"
+#include "trace/own_code.h"
 #include "walk.h"
 
 #include <errno.h>
@@ -159,9 +160,14 @@ static int write_sample(struct speedscope *sp, const struct sample_block *block,
         r = shared_frame(sp, (struct shared_frame){.mark = mark}, &index);
         r = write_frame_index(sp, r, index, true);
     }
+    bool is_first = !mark;
     for (size_t i = 0; i < depth && r == 0; i++) {
-        r = frame_of(sp, sp->stack[i], &index);
-        r = write_frame_index(sp, r, index, !mark && i == 0);
+        bool is_own = trace_frame_is_own(sp->trace, sp->stack[i]);
+        if (is_own && i + 1 < depth)
+            continue;
+        r = is_own ? shared_frame(sp, (struct shared_frame){.mark = MARK_OWN}, &index) : frame_of(sp, sp->stack[i], &index);
+        r = write_frame_index(sp, r, index, is_first);
+        is_first = false;
     }
     json_out_char(&sp->out, ']');
     return r;

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "trace/own_code.h"
 #include "walk.h"
 
 #include <errno.h>
@@ -21,6 +22,8 @@ const char *stack_tree_label(const struct stack_tree *tree, uint32_t node)
         return "[no stack]";
     case MARK_UNKNOWN:
         return "[unknown]";
+    case MARK_OWN:
+        return "[hprofiler]";
     case MARK_NONE:
         break;
     }
@@ -127,6 +130,11 @@ static uint32_t tree_leaf(struct stack_tree *tree, struct stack_scratch *scratch
         node = tree_child(tree, node, STRING_NONE, mark, FRAME_NONE);
     for (size_t i = 0; i < depth && node != UINT32_MAX; i++) {
         frame_id frame = scratch->frames[i];
+        if (trace_frame_is_own(tree->trace, frame)) {
+            if (i + 1 == depth && !tree->from_spans)
+                node = tree_child(tree, node, STRING_NONE, MARK_OWN, FRAME_NONE);
+            continue;
+        }
         string_id label = frame.index < frame_count ? frames[frame.index].function : STRING_NONE;
         node = tree_child(tree, node, label, label.index ? MARK_NONE : MARK_UNKNOWN, frame);
     }

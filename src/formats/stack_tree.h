@@ -2,7 +2,8 @@
 /*
  * All stacks of a trace merged into one tree, outermost frame first: program, then frames. Made of on-CPU samples (weights in
  * ns of CPU time), or, in a trace without any, of nested spans (self time in ns): a span whose call stack was taken hangs below its
- * frames, any other in the span around it.
+ * frames, any other in the span around it. The profiler's own code is left out between the program's frames; samples that end in it
+ * are one frame.
  */
 #ifndef HP_FORMATS_STACK_TREE_H
 #define HP_FORMATS_STACK_TREE_H
@@ -14,7 +15,7 @@
 struct stack_tree_node {
     uint32_t parent;        /* UINT32_MAX for the root, node 0 */
     string_id label;
-    enum stack_tree_mark { MARK_NONE, MARK_TRUNCATED, MARK_NO_STACK, MARK_UNKNOWN } mark; /* then there is no label */
+    enum stack_tree_mark { MARK_NONE, MARK_TRUNCATED, MARK_NO_STACK, MARK_UNKNOWN, MARK_OWN } mark; /* then there is no label */
     string_id module;       /* its path: equal names of two modules are two nodes; none for programs and spans */
     frame_id frame;         /* the first frame seen here, for file and flags; NONE for programs and spans */
     int64_t self;

@@ -76,6 +76,8 @@ void context_node_name(const struct trace *trace, const struct context_node *nod
         text_add_string(out, "[callers unknown]");
     else if (node->flags & CONTEXT_NO_STACK)
         text_add_string(out, "[no stack]");
+    else if (node->flags & CONTEXT_OWN)
+        text_add_string(out, "[hprofiler]");
     else if (!*name && node->flags & (CONTEXT_CALL | CONTEXT_LAUNCHED))
         text_add_string(out, span_kind_name((enum span_kind)node->span_kind));
     else if (*name)

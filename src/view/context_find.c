@@ -3,6 +3,7 @@
 #include "call_tree.h"
 
 #include "base/error.h"
+#include "trace/own_code.h"
 
 #include <string.h>
 
@@ -26,12 +27,14 @@ static uint32_t child_span(const struct calling_context *context, uint32_t paren
     return ID_NONE;
 }
 
-/* Frames of a stack, innermost first; of a deeper one the outermost DEPTH_MAX. */
+/* Frames of a stack that trees have, innermost first; of a deeper one the outermost DEPTH_MAX. */
 static uint32_t frames_of(const struct trace *trace, stack_id stack, uint32_t *path)
 {
     uint32_t stack_count, depth = 0;
     const struct stack_node *stacks = trace_stacks(trace, &stack_count);
     for (; stack.index < stack_count; stack = stacks[stack.index].parent) {
+        if (trace_frame_is_own(trace, stacks[stack.index].frame))
+            continue;
         if (depth == DEPTH_MAX)
             memmove(path, path + 1, --depth * sizeof *path);
         path[depth++] = stacks[stack.index].frame.index;

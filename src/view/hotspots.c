@@ -83,7 +83,7 @@ static int add_node(struct summing *summing, struct map *known, const struct con
 static int add_samples(struct summing *summing, struct error *err)
 {
     const struct hotspot_options *from = summing->options;
-    struct context_options options = {.where = from->where, .has_window = from->has_window, .window_begin_ns = from->begin_ns,
+    struct context_options options = {.own_frames = true, .where = from->where, .has_window = from->has_window, .window_begin_ns = from->begin_ns,
                                       .window_end_ns = from->end_ns};
     CLEANUP(calling_context_destroyp) struct calling_context *context = NULL;
     struct map known;

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "symbol/unwind.h"
+#include "trace/own_code.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,11 +27,11 @@ bool summary_is_start(const char *name, const char *module)
            strcmp(name, "execute_native_thread_routine") == 0 || begins(name, "std::thread::_") || begins(name, "std::__invoke");
 }
 
-/* A call by the function itself leads on to who called that one. */
+/* A call by the function itself leads on to who called that one, and so does the profiler's own code between the program's functions. */
 static uint32_t caller_in_walk(const struct summary_build *build, const struct sample_aggregate *row, size_t count, size_t starts)
 {
     for (size_t i = 1; i < count; i++)
-        if (build->walk[i] != build->walk[0])
+        if (build->walk[i] != build->walk[0] && !path_is_own_code(build->summary->functions[build->walk[i]].module))
             return i + starts >= count ? (uint32_t)CALLER_START : build->walk[i];
     return row->flags & SAMPLE_TRUNCATED ? (uint32_t)CALLER_UNKNOWN : (uint32_t)CALLER_START;
 }

@@ -2,6 +2,7 @@
 /* The tables of a summary: functions, callers, spans, modules, threads, processes, ledger. */
 #include "display_name.h"
 #include "summary_draw.h"
+#include "trace/own_code.h"
 #include "units.h"
 
 #include <stdio.h>
@@ -224,11 +225,11 @@ static void draw_callers_of_hottest(struct drawing *drawing)
 }
 
 /* What runs before a thread's own function answers nothing (it may be called elsewhere too: clone3 by who starts threads). An interrupt on top of a busy function makes no caller of it:
- * at least a twentieth of its total has to be spent below it. */
+ * at least a twentieth of its total has to be spent below it. The profiler's own code is no part of what the program calls. */
 static bool is_telling_caller(const struct summary_function *function)
 {
     int64_t some_ns = function->total_ns / 20;
-    return function->start_ns <= function->total_ns - some_ns && function->total_ns - function->self_ns > some_ns;
+    return !path_is_own_code(function->module) && function->start_ns <= function->total_ns - some_ns && function->total_ns - function->self_ns > some_ns;
 }
 
 /* Functions that call: what the tree of calls looks like from its root. */

@@ -280,3 +280,32 @@ def test_nothing_is_recorded_before_a_delay(runner, apps):
     profiled = runner.profiled([app(apps, "gomp_counts"), 2, *EXPECTED], [*OPENMP, "--delay", "60"])
     assert profiled.status == 0 and time.monotonic() - started < 60
     assert not spans(profiled)
+
+
+SPINNING = """
+#include <stdlib.h>
+double spin(long rounds) { volatile double x = 1; for (long i = 0; i < rounds; i++) x = x * 1.0000001 + 0.1; return x; }
+int main(void) { double sum = 0;
+#pragma omp parallel num_threads(2) reduction(+ : sum)
+    sum += spin(100000000);
+    return sum < 0; }
+"""
+
+
+def test_call_trees_leave_our_wrappers_out(runner, tmp_path):
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    program, source, folded = tmp_path / "spinning", tmp_path / "spinning.c", tmp_path / "spinning.folded"
+    source.write_text(SPINNING)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-inline", "-fno-optimize-sibling-calls", "-fopenmp", source, "-o", program], check=True)
+    profiled = runner.profiled([program], [*OPENMP, "-b", "openmp,cpu", "--perf-callgraph", "dwarf"])
+    ours = {row["function"] for row in profiled.query("select distinct f.name function from frames f where f.module like '%/libhprofiler_%'")}
+    assert ours  # the threads of a region go through our wrapper to the region's code
+    subprocess.run([profiled.hprofiler, "export", str(profiled.trace), "-o", str(folded)], check=True, capture_output=True)
+    paths = [line.rpartition(" ")[0].split(";") for line in folded.read_text().splitlines()]
+    spinning = [path for path in paths if "spin" in path and "[truncated stack]" not in path]
+    assert any("GOMP_parallel" in path and path.count("GOMP_parallel") == 1 for path in spinning)
+    names = ours - {"GOMP_parallel"}
+    assert names and not [path for path in paths if names & set(path)]
+    callers = profiled.text_summary().partition("Callers")[2]
+    assert "spin" in callers and not [name for name in names if name in callers.partition("Spans")[0]]

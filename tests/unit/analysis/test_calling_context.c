@@ -7,10 +7,11 @@
 struct fixture {
     struct trace_builder *builder;
     track_id track;
+    module_id own;
     int64_t now_ns;
 };
 
-/* A stack from "main a b", outermost first; "a@5" is function a at line 5. */
+/* A stack from "main a b", outermost first; "a@5" is function a at line 5, "+a" one of the profiler's own code. */
 static stack_id stack_of(struct fixture *fixture, const char *path)
 {
     char copy[128], *rest = copy, *word;
@@ -23,6 +24,8 @@ static stack_id stack_of(struct fixture *fixture, const char *path)
         struct trace_frame frame = {.function = trace_builder_string(fixture->builder, word), .module = MODULE_NONE,
                                     .line = line ? (uint32_t)atoi(line) : 0};
         frame_id index;
+        if (*word == '+')
+            frame.module = fixture->own;
         assert_int_equal(trace_builder_add_frame(fixture->builder, &frame, &index), 0);
         assert_int_equal(trace_builder_add_stack(fixture->builder, stack, index, &stack), 0);
     }
@@ -39,7 +42,9 @@ static void add(struct fixture *fixture, const char *path, int64_t weight, uint8
 static struct fixture start(void)
 {
     struct fixture fixture = {.builder = fixture_builder(0)};
+    struct trace_module own = {.path = trace_builder_string(fixture.builder, "/usr/lib/hprofiler/libhprofiler_mpi.so")};
     fixture.track = fixture_track(fixture.builder, TRACK_KIND_THREAD, "t", 1);
+    assert_int_equal(trace_builder_add_module(fixture.builder, &own, &fixture.own), 0);
     return fixture;
 }
 
@@ -50,6 +55,8 @@ static void print_node(const struct trace *trace, const struct calling_context *
     const char *name = index == 0 ? "root" : trace_text(trace, node->function);
     if (node->flags & CONTEXT_TRUNCATED)
         name = "TRUNCATED";
+    if (node->flags & CONTEXT_OWN)
+        name = "OWN";
     if (node->flags & CONTEXT_NO_STACK)
         name = "NONE";
     size_t used = strlen(out);
@@ -100,6 +107,30 @@ static void test_truncated_stacks_never_look_whole(void **state)
     add(&fixture, "main a", 3, SAMPLE_TRUNCATED, SAMPLE_EVENT_CPU_CLOCK);
     add(&fixture, NULL, 2, SAMPLE_NO_STACK, SAMPLE_EVENT_CPU_CLOCK);
     check(&fixture, NULL, "root:0/10(main:0/5(a:5/5())TRUNCATED:0/3(main:0/3(a:3/3()))NONE:2/2())");
+}
+
+static void add_stacks_with_own_code(struct fixture *fixture)
+{
+    add(fixture, "main +wrap send", 5, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add(fixture, "main send", 6, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add(fixture, "main +wrap", 1, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add(fixture, "main +wrap +span +clock", 2, 0, SAMPLE_EVENT_CPU_CLOCK);
+    add(fixture, "+thread +clock", 4, 0, SAMPLE_EVENT_CPU_CLOCK);
+}
+
+static void test_own_code_is_left_out_between_frames_and_one_node_at_their_end(void **state)
+{
+    struct fixture fixture = start();
+    add_stacks_with_own_code(&fixture);
+    check(&fixture, NULL, "root:0/18(main:0/14(send:11/11()OWN:3/3())OWN:4/4())");
+    fixture = start();
+    add_stacks_with_own_code(&fixture);
+    struct context_options options = {.bottom_up = true};
+    check(&fixture, &options, "root:0/18(send:0/11(main:11/11())OWN:4/7(main:3/3()))");
+    fixture = start();
+    add_stacks_with_own_code(&fixture);
+    options = (struct context_options){.own_frames = true};
+    check(&fixture, &options, "root:0/18(main:0/14(+wrap:1/8(send:5/5()+span:0/2(+clock:2/2()))send:6/6())+thread:0/4(+clock:4/4()))");
 }
 
 static void test_recursion_is_a_path(void **state)
@@ -194,6 +225,16 @@ static void test_calls_count_below_their_stacks_with_their_own_time(void **state
     check(&fixture, &options, "root:0/4(main:0/4(solve:0/3(step:0/2(launch:1/1()sync:1/1())parallel:1/1())graph launch:1/1()))");
 }
 
+static void test_calls_stand_below_the_program_s_frames(void **state)
+{
+    (void)state;
+    struct fixture fixture = start();
+    add_call(&fixture, "main solve +GOMP_parallel GOMP_parallel +region", 0, 100, "parallel", SPAN_KIND_PARALLEL);
+    add_call(&fixture, "+region", 200, 210, "nobody's", SPAN_KIND_PARALLEL);
+    struct context_options options = {.measure = CONTEXT_CALL_TIME};
+    check(&fixture, &options, "root:0/110(main:0/100(solve:0/100(GOMP_parallel:0/100(parallel:100/100())))nobody's:10/10())");
+}
+
 static void test_device_time_counts_below_what_launched_it(void **state)
 {
     (void)state;
@@ -244,10 +285,12 @@ int main(void)
         cmocka_unit_test(test_functions_are_one_node_whatever_their_lines),
         cmocka_unit_test(test_bottom_up_trees_begin_with_the_leaf),
         cmocka_unit_test(test_truncated_stacks_never_look_whole),
+        cmocka_unit_test(test_own_code_is_left_out_between_frames_and_one_node_at_their_end),
         cmocka_unit_test(test_recursion_is_a_path),
         cmocka_unit_test(test_windows_and_filters_choose_samples),
         cmocka_unit_test(test_very_deep_stacks),
         cmocka_unit_test(test_calls_count_below_their_stacks_with_their_own_time),
+        cmocka_unit_test(test_calls_stand_below_the_program_s_frames),
         cmocka_unit_test(test_device_time_counts_below_what_launched_it),
         cmocka_unit_test(test_windows_cut_calls_and_filters_choose_them),
         cmocka_unit_test(test_it_is_known_whether_calls_have_stacks),

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "trace/select.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,6 +17,7 @@ struct candidate { /* by process of the trace */
     uint32_t main;     /* track; ID_NONE = none yet */
     int64_t begin_ns, end_ns;
     int64_t born_ns, gone_ns;
+    bool recorded;     /* something of its life */
     bool init, finalize;
 };
 
@@ -36,8 +38,10 @@ static uint32_t process_of(const struct finding *finding, uint32_t track)
 
 static void start_candidates(struct finding *finding)
 {
+    const struct trace_window window = trace_window_of(finding->reading->trace);
     int64_t begin_ns, end_ns;
     trace_time_range(finding->reading->trace, &begin_ns, &end_ns);
+    end_ns = window.end_ns != INT64_MAX && window.end_ns > end_ns ? window.end_ns : end_ns;
     for (uint32_t i = 0; i < finding->process_count; i++) {
         const struct trace_process *process = &finding->processes[i];
         finding->candidates[i] = (struct candidate){.main = ID_NONE, .begin_ns = process->start_ns, .end_ns = end_ns};
@@ -45,6 +49,7 @@ static void start_candidates(struct finding *finding)
             finding->candidates[i].begin_ns = begin_ns;
         if (process->end_ns != INT64_MIN)
             finding->candidates[i].end_ns = process->end_ns;
+        finding->candidates[i].recorded = trace_window_clip(&window, &finding->candidates[i].begin_ns, &finding->candidates[i].end_ns);
         finding->candidates[i].born_ns = finding->candidates[i].begin_ns;
         finding->candidates[i].gone_ns = finding->candidates[i].end_ns;
     }
@@ -144,7 +149,7 @@ static int add_threads(struct finding *finding, struct efficiency_process *proce
 
 static bool counts(const struct candidate *candidate, enum backend backend)
 {
-    return candidate->main != ID_NONE && (candidate->uses[backend] || (backend == BACKEND_DEVICE && candidate->uses[BACKEND_NCCL]));
+    return candidate->recorded && candidate->main != ID_NONE && (candidate->uses[backend] || (backend == BACKEND_DEVICE && candidate->uses[BACKEND_NCCL]));
 }
 
 /* The backend whose processes count; BACKEND_OTHER: there is none. */

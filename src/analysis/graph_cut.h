@@ -45,6 +45,7 @@ struct cut_track {
     uint32_t first_block, block_count, sched_first_block, sched_block_count;
     int64_t start_ns, end_ns;   /* of what it did outside spans; INT64_MIN = not to be told */
     int64_t clock_bound_ns;
+    bool unknown;               /* of a part of a run: nothing tells what it did */
     bool worker;                /* a runtime's: idle outside its parts of regions */
     struct cut_point *points;
     size_t count, capacity;

@@ -112,6 +112,8 @@ static enum interval_kind kind_until(const struct cutter *cutter, int64_t until_
 {
     if (cutter->off_until_ns != INT64_MAX)
         return cutter->off_kind;
+    if (cutter->open_count == 0 && cutter->track->unknown)
+        return INTERVAL_WAIT;
     if (cutter->open_count == 0)
         return cutter->track->worker && begun == SPAN_KIND_IMPLICIT_TASK ? INTERVAL_IDLE : INTERVAL_WORK;
     const struct open_span *top = &cutter->open[0];

@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "clock_alignment.h"
 #include "graph_cut.h"
+#include "trace/select.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,9 @@ struct lanes {
     bool *active;              /* by process: some of its threads have spans */
     bool *launcher;            /* by process */
     bool any_active;
+    bool *sampled;             /* by track */
+    struct trace_window window;
+    bool part;                 /* what is not in the trace may have been */
     struct map scheds;         /* (process, tid) -> its scheduler's track */
     struct cut_track *cuts;
     size_t count;
@@ -60,6 +64,22 @@ static int find_blocks(struct lanes *lanes, struct error *err)
         if (!blocks->count)
             blocks->first = i;
         blocks->count++;
+    }
+    return 0;
+}
+
+static int look_at_recording(struct lanes *lanes)
+{
+    const struct trace *trace = lanes->rules->trace;
+    lanes->window = trace_window_of(trace);
+    lanes->part = lanes->window.begin_ns != INT64_MIN || lanes->window.end_ns != INT64_MAX || trace_metadata(trace, PART_WHERE_KEY);
+    lanes->sampled = calloc((size_t)lanes->track_count + 1, sizeof *lanes->sampled);
+    if (!lanes->sampled)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_SAMPLES); i++) {
+        uint32_t track = trace_block_info(trace, FAMILY_SAMPLES, i).track.index;
+        if (track < lanes->track_count)
+            lanes->sampled[track] = true;
     }
     return 0;
 }
@@ -124,18 +144,39 @@ static int first_kind(struct lanes *lanes, uint32_t track, uint8_t *ret_kind, st
     return 0;
 }
 
-/* A main thread's life is its process'; of others it is known that they were there before their first span, not what they did behind their last. */
-static void tell_life(struct lanes *lanes, const struct trace_track *track, struct cut_track *cut)
+/* What the recording was limited to; else from the first to the last that is in it. */
+static void recorded_range(const struct lanes *lanes, int64_t *ret_begin_ns, int64_t *ret_end_ns)
+{
+    trace_time_range(lanes->rules->trace, ret_begin_ns, ret_end_ns);
+    if (lanes->window.begin_ns != INT64_MIN)
+        *ret_begin_ns = lanes->window.begin_ns;
+    if (lanes->window.end_ns != INT64_MAX)
+        *ret_end_ns = lanes->window.end_ns;
+}
+
+/* Of a main thread: its process', as far as it was recorded. Who was attached to lives on. False: nothing of it was recorded. */
+static bool main_life(const struct lanes *lanes, const struct trace_track *track, int64_t *ret_start_ns, int64_t *ret_end_ns)
 {
     uint32_t count;
-    const struct trace_process *processes = trace_processes(lanes->rules->trace, &count);
+    const struct trace_process *process = &trace_processes(lanes->rules->trace, &count)[track->process.index];
     int64_t begin_ns, end_ns;
-    trace_time_range(lanes->rules->trace, &begin_ns, &end_ns);
+    recorded_range(lanes, &begin_ns, &end_ns);
+    *ret_start_ns = process->attached || process->start_ns < begin_ns ? begin_ns : process->start_ns;
+    *ret_end_ns = process->end_ns != INT64_MIN ? process->end_ns : track->end_ns;
+    if (process->attached && *ret_end_ns == INT64_MIN)
+        *ret_end_ns = end_ns;
+    return trace_window_clip(&lanes->window, ret_start_ns, ret_end_ns);
+}
+
+/* Of other threads it is known that they were there before their first span, not what they did behind their last. */
+static void tell_life(struct lanes *lanes, const struct trace_track *track, struct cut_track *cut)
+{
+    int64_t begin_ns, end_ns;
+    recorded_range(lanes, &begin_ns, &end_ns);
     cut->start_ns = cut->end_ns = INT64_MIN;
     if (is_main(lanes, track)) {
-        const struct trace_process *process = &processes[track->process.index];
-        cut->start_ns = process->attached || process->start_ns < begin_ns ? begin_ns : process->start_ns;
-        cut->end_ns = process->end_ns != INT64_MIN ? process->end_ns : track->end_ns;
+        if (!main_life(lanes, track, &cut->start_ns, &cut->end_ns))
+            cut->start_ns = cut->end_ns = INT64_MIN;
     } else if (!cut->worker && track->start_ns != INT64_MIN) {
         cut->start_ns = track->start_ns < begin_ns ? begin_ns : track->start_ns;
     }
@@ -187,6 +228,7 @@ static int add_cut(struct lanes *lanes, uint32_t number, struct error *err)
             cut.sched_first_block = lanes->blocks[sched].first;
             cut.sched_block_count = lanes->blocks[sched].count;
         }
+        cut.unknown = lanes->part && !cut.block_count && !cut.sched_block_count && !lanes->sampled[number];
         string_table_find(trace_strings(trace), "preempted", strlen("preempted"), &cut.preempted);
     } else if (track->process.index < process_count) {
         cut.clock_bound_ns = device_bound(trace, processes[track->process.index].pid);
@@ -204,7 +246,9 @@ static bool is_lane(const struct lanes *lanes, uint32_t number)
         return lanes->blocks[number].count > 0 && track->stream >= 0;
     if (!is_host(lanes, number) || lanes->launcher[track->process.index])
         return false;
-    return lanes->blocks[number].count || (is_main(lanes, track) && (!lanes->any_active || lanes->active[track->process.index]));
+    int64_t start_ns, end_ns;
+    return lanes->blocks[number].count || (is_main(lanes, track) && (!lanes->any_active || lanes->active[track->process.index]) &&
+                                           main_life(lanes, track, &start_ns, &end_ns));
 }
 
 static void cut_one(void *context, size_t index)
@@ -310,6 +354,7 @@ static void lanes_finish(struct lanes *lanes)
     free(lanes->blocks);
     free(lanes->active);
     free(lanes->launcher);
+    free(lanes->sampled);
     free(lanes->names);
     free(lanes->text_numbers);
     map_finish(&lanes->scheds);
@@ -326,7 +371,7 @@ int graph_lanes_cut(struct graph_rules *rules, struct error *err)
     lanes.text_numbers = cut_text_numbers(rules->trace);
     map_init(&lanes.scheds);
     int code = lanes.blocks && lanes.names && lanes.text_numbers ? find_blocks(&lanes, err) : error_set(err, -ENOMEM, "out of memory");
-    if (code == 0 && look_at_tracks(&lanes, process_count) < 0)
+    if (code == 0 && (look_at_tracks(&lanes, process_count) < 0 || look_at_recording(&lanes) < 0))
         code = error_set(err, -ENOMEM, "out of memory");
     if (code == 0)
         code = cut_all(&lanes, err);

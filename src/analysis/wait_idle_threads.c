@@ -6,6 +6,7 @@
 #include "wait_internal.h"
 
 #include "base/array.h"
+#include "trace/select.h"
 
 #include <errno.h>
 
@@ -132,6 +133,8 @@ static void life_of(const struct wait_building *building, uint32_t lane, int64_t
         *ret_begin_ns = processes[process].start_ns;
     if (processes[process].end_ns != INT64_MIN)
         *ret_end_ns = processes[process].end_ns;
+    const struct trace_window window = trace_window_of(building->trace);
+    trace_window_clip(&window, ret_begin_ns, ret_end_ns);
 }
 
 static int idle_of(struct idle *idle, const struct stretch *parts, size_t count)

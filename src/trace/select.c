@@ -28,10 +28,28 @@ static bool metadata_time(const struct trace *trace, const char *key, int64_t *r
     return true;
 }
 
+struct trace_window trace_window_of(const struct trace *trace)
+{
+    struct trace_window window = {INT64_MIN, INT64_MAX};
+    metadata_time(trace, WINDOW_BEGIN_KEY, &window.begin_ns);
+    metadata_time(trace, WINDOW_END_KEY, &window.end_ns);
+    return window;
+}
+
+bool trace_window_clip(const struct trace_window *window, int64_t *begin_ns, int64_t *end_ns)
+{
+    if (*begin_ns < window->begin_ns)
+        *begin_ns = window->begin_ns;
+    if (window->end_ns != INT64_MAX && (*end_ns == INT64_MIN || *end_ns > window->end_ns))
+        *end_ns = window->end_ns;
+    bool limited = window->begin_ns != INT64_MIN || window->end_ns != INT64_MAX;
+    return !limited || *end_ns == INT64_MIN || *begin_ns < *end_ns;
+}
+
 void trace_extent(const struct trace *trace, int64_t *ret_begin_ns, int64_t *ret_end_ns)
 {
+    const struct trace_window window = trace_window_of(trace);
     int64_t begin_ns, end_ns;
-    int64_t window_begin_ns, window_end_ns;
     trace_time_range(trace, &begin_ns, &end_ns);
     bool empty = begin_ns == 0 && end_ns == 0;
     uint32_t count;
@@ -43,10 +61,8 @@ void trace_extent(const struct trace *trace, int64_t *ret_begin_ns, int64_t *ret
         end_ns = empty || processes[i].end_ns > end_ns ? processes[i].end_ns : end_ns;
         empty = false;
     }
-    if (metadata_time(trace, WINDOW_BEGIN_KEY, &window_begin_ns) && window_begin_ns > begin_ns)
-        begin_ns = window_begin_ns;
-    if (metadata_time(trace, WINDOW_END_KEY, &window_end_ns) && window_end_ns < end_ns)
-        end_ns = window_end_ns;
+    begin_ns = window.begin_ns > begin_ns ? window.begin_ns : begin_ns;
+    end_ns = window.end_ns < end_ns ? window.end_ns : end_ns;
     *ret_begin_ns = begin_ns;
     *ret_end_ns = end_ns > begin_ns ? end_ns : begin_ns;
 }

@@ -36,6 +36,15 @@ bool trace_has_several_clocks(const struct trace *trace);
 int trace_split_clocks(const struct trace *trace, const struct progress *progress, struct trace ***ret_parts, uint32_t *ret_count,
                        struct error *err);
 
+/* What a recording was limited to: nothing is known of what was before and behind it, whatever lives on. */
+struct trace_window {
+    int64_t begin_ns, end_ns; /* INT64_MIN, INT64_MAX: not limited on that side */
+};
+struct trace_window trace_window_of(const struct trace *trace);
+/* A life as far as it was recorded; its begin and end may be INT64_MIN: not known. What ends behind the window has an end that nobody
+ * may know: there it ends with the window. False: nothing of it lies in the window. */
+bool trace_window_clip(const struct trace_window *window, int64_t *begin_ns, int64_t *end_ns);
+
 /* From when to when a trace tells of: events and lives of processes, within the window that it is limited to. */
 void trace_extent(const struct trace *trace, int64_t *ret_begin_ns, int64_t *ret_end_ns);
 

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "trace/select.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,9 +39,12 @@ static struct summary_mpi_rank *rank_of(struct mpi_build *mpi, uint32_t process)
         if (!ranks)
             return NULL;
         out->ranks = ranks;
-        bool known = row->start_ns != INT64_MIN && row->end_ns != INT64_MIN && row->end_ns >= row->start_ns;
+        int64_t begin_ns = row->start_ns, end_ns = row->end_ns;
+        const struct trace_window window = trace_window_of(mpi->build->trace);
+        bool recorded = trace_window_clip(&window, &begin_ns, &end_ns);
+        bool known = recorded && begin_ns != INT64_MIN && end_ns != INT64_MIN && end_ns >= begin_ns;
         ranks[out->rank_count] = (struct summary_mpi_rank){
-            .rank = row->rank, .pid = row->pid, .life_ns = {known, known ? time_between(row->start_ns, row->end_ns) : 0}};
+            .rank = row->rank, .pid = row->pid, .life_ns = {known, known ? time_between(begin_ns, end_ns) : 0}};
         mpi->process_rank[process] = (uint32_t)out->rank_count++;
     }
     return &out->ranks[mpi->process_rank[process]];

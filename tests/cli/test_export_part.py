@@ -114,3 +114,52 @@ def test_times_off_the_cpu_are_unknown_where_other_spans_are_asked_for(hprofiler
     assert "off CPU" not in text
     found = summary(hprofiler, recording, "--where", "kind=blocked")
     assert found["sampling"]["blocked_ns"] > 0
+
+
+FORKS = r"""
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+int main(void)
+{
+    volatile double sink = 0;
+    for (double end = now() + 0.8; now() < end;) {
+#pragma omp parallel num_threads(2)
+        for (double until = now() + 0.01; now() < until;)
+            ;
+        for (int i = 0; i < 1000000; i++)
+            sink += i;
+    }
+    return 0;
+}
+"""
+
+
+def answer(hprofiler, command, trace, *options):
+    done = subprocess.run([hprofiler, command, trace, "--format", "json", *options], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_analyses_of_a_window_count_no_time_outside_of_it(hprofiler, tmp_path):
+    compiler = shutil.which("clang") or shutil.which("gcc")
+    (tmp_path / "forks.c").write_text(FORKS)
+    built = compiler and subprocess.run([compiler, "-O1", "-fopenmp", "-o", tmp_path / "forks", tmp_path / "forks.c"], capture_output=True, text=True)
+    if not built or built.returncode:
+        pytest.skip("no compiler for OpenMP" + (f": {built.stderr}" if built else ""))
+    trace, part = tmp_path / "forks.hpt", tmp_path / "part.hpt"
+    subprocess.run([hprofiler, "run", "-o", trace, "--", tmp_path / "forks"], capture_output=True, check=True, timeout=60)
+    if not query(hprofiler, trace, "select count(*) as n from spans where category = 'openmp'")[0]["n"]:
+        pytest.skip("this OpenMP runtime does not say what it does")
+    subprocess.run([hprofiler, "export", "--window", "0.3:0.5", "-o", part, trace], check=True, timeout=60)
+    assert 0 < answer(hprofiler, "critical-path", part)["makespan_ns"] <= 200_000_000
+    run = answer(hprofiler, "efficiency", part)["runs"][0]
+    assert run["end_ns"] - run["begin_ns"] == 200_000_000
+    whole = answer(hprofiler, "efficiency", trace)["runs"][0]
+    assert whole["end_ns"] - whole["begin_ns"] >= 700_000_000

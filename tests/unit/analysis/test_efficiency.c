@@ -3,6 +3,7 @@
 #include "../trace/trace_fixture.h"
 
 #include "analysis/efficiency.h"
+#include "trace/select.h"
 
 #include <math.h>
 
@@ -238,6 +239,28 @@ static void test_a_window_cuts_all_times(void **state)
     trace_unref(trace);
 }
 
+/* The lives are 0 to 2000; what was recorded is between MPI_Init and MPI_Finalize. */
+static void test_a_recording_that_is_a_part_is_no_longer_than_it(void **state)
+{
+    (void)state;
+    struct world world = two_ranks_begun();
+    assert_int_equal(trace_builder_set_metadata(world.builder, "recording.begin_ns", "150"), 0);
+    assert_int_equal(trace_builder_set_metadata(world.builder, "recording.end_ns", "1050"), 0);
+    struct trace *trace = fixture_finish(world.builder), *part;
+    struct error err = ERROR_INIT;
+    const struct trace_part options = {.has_window = true, .begin_ns = 150, .end_ns = 1050};
+    struct efficiency *run;
+    if (trace_select(trace, &options, NULL, &part, &err) < 0 || efficiency_create(part, NULL, NULL, &run, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(run->process_count, 2);
+    assert_int_equal(run->begin_ns, 150);
+    assert_int_equal(run->end_ns, 1050);
+    assert_int_equal(run->threads[0].mpi_ns, 50);
+    efficiency_destroy(run);
+    trace_unref(part);
+    trace_unref(trace);
+}
+
 /* A kernel from 100 to 200, one of NCCL's from 150 to 300, a copy from 290 to 400, on three streams; the process lives from 0 to 1000. */
 static void test_nccl_is_use_of_a_device_or_communication(void **state)
 {
@@ -299,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_times_of_a_small_run),
         cmocka_unit_test(test_a_thread_without_a_processor_is_not_useful),
         cmocka_unit_test(test_a_window_cuts_all_times),
+        cmocka_unit_test(test_a_recording_that_is_a_part_is_no_longer_than_it),
         cmocka_unit_test(test_nccl_is_use_of_a_device_or_communication),
         cmocka_unit_test(test_a_trace_without_runtimes_is_refused),
     };

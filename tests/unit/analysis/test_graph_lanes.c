@@ -166,6 +166,66 @@ static void test_launchers_and_shells_are_no_lanes(void **state)
     (void)state;
 }
 
+static void limit(struct trace_builder *builder, const char *begin_ns, const char *end_ns)
+{
+    assert_int_equal(trace_builder_set_metadata(builder, "recording.begin_ns", begin_ns), 0);
+    assert_int_equal(trace_builder_set_metadata(builder, "recording.end_ns", end_ns), 0);
+}
+
+/* The process lives from 0 to 9000, the recording from 4000 to 5000. */
+static struct made_graph limited(bool spans, bool samples, const char *begin_ns, const char *end_ns, track_id *ret_own)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    process_id process = process_of(builder, 102, 0, PROCESS_NONE);
+    *ret_own = thread_of(builder, process, 102);
+    if (spans)
+        fixture_span(builder, *ret_own, 4200, 4400, "work", SPAN_KIND_RANGE);
+    const struct sample sample = {.time_ns = 4500, .weight = 1000, .stack = STACK_NONE};
+    if (samples)
+        assert_int_equal(trace_builder_add_sample(builder, *ret_own, &sample), 0);
+    limit(builder, begin_ns, end_ns);
+    return graph_made(builder, NULL);
+}
+
+static void test_a_life_is_as_long_as_its_recording(void **state)
+{
+    track_id own;
+    struct made_graph made = limited(true, false, "4000", "5000", &own);
+    assert_int_equal(made.graph->begin_ns, 4000);
+    assert_int_equal(made.graph->end_ns, 5000);
+    assert_int_equal(kind_before(&made, own, 5000), INTERVAL_WORK);
+    graph_unmade(&made);
+    made = limited(false, true, "4000", "5000", &own);
+    assert_int_equal(made.graph->end_ns, 5000);
+    assert_int_equal(kind_before(&made, own, 5000), INTERVAL_WORK);
+    graph_unmade(&made);
+    made = limited(false, false, "4000", "5000", &own); /* nobody saw it work */
+    assert_int_equal(kind_before(&made, own, 5000), INTERVAL_UNEXPLAINED);
+    graph_unmade(&made);
+    made = limited(false, false, "9500", "9900", &own); /* it was no more */
+    assert_int_equal(made.graph->lane_count, 0);
+    graph_unmade(&made);
+    (void)state;
+}
+
+/* Attached to: it lived before, and goes on when the recording ends. */
+static void test_who_was_attached_to_lives_as_long_as_the_recording(void **state)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    process_id process = process_of(builder, 102, -1, PROCESS_NONE);
+    track_id own = thread_of(builder, process, 102);
+    trace_builder_process(builder, process)->attached = true;
+    trace_builder_process(builder, process)->end_ns = INT64_MIN;
+    for (int64_t time_ns = 1000; time_ns <= 3000; time_ns += 1000)
+        assert_int_equal(trace_builder_add_sample(builder, own, &(struct sample){.time_ns = time_ns, .weight = 1000, .stack = STACK_NONE}), 0);
+    struct made_graph made = graph_made(builder, NULL);
+    assert_int_equal(made.graph->begin_ns, 1000);
+    assert_int_equal(made.graph->end_ns, 3000);
+    assert_int_equal(kind_before(&made, own, 3000), INTERVAL_WORK);
+    graph_unmade(&made);
+    (void)state;
+}
+
 static void test_an_empty_trace_has_an_empty_graph(void **state)
 {
     struct made_graph made = graph_made(fixture_builder(0), NULL);
@@ -185,6 +245,8 @@ int main(void)
         cmocka_unit_test(test_a_stream_is_one_lane),
         cmocka_unit_test(test_commands_out_of_order_are_lanes_of_their_own),
         cmocka_unit_test(test_launchers_and_shells_are_no_lanes),
+        cmocka_unit_test(test_a_life_is_as_long_as_its_recording),
+        cmocka_unit_test(test_who_was_attached_to_lives_as_long_as_the_recording),
         cmocka_unit_test(test_an_empty_trace_has_an_empty_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,12 +138,18 @@ void text_add_json(struct text *text, const char *data, size_t length)
     }
 }
 
+/* Characters that turn the order of what follows on the line: a name would be read as another one. */
+static bool turns_direction(uint32_t code)
+{
+    return (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0x200e || code == 0x200f || code == 0x061c;
+}
+
 void text_add_line(struct text *text, const char *data, size_t length)
 {
     for (size_t index = 0; index < length;) {
         uint32_t code;
         size_t taken = utf8_decode(data + index, length - index, &code);
-        if (is_control(code))
+        if (is_control(code) || turns_direction(code))
             text_add_char(text, '?');
         else
             add_wide(text, data + index, length - index);

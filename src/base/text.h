@@ -30,7 +30,8 @@ char *text_take(struct text *text); /* the string (never NULL unless failed), ow
 void text_add_json(struct text *text, const char *data, size_t length);
 void text_add_csv(struct text *text, const char *data, size_t length); /* a whole field, quoted where RFC 4180 asks for it */
 
-/* For a line on a screen: '?' for control characters, which could move the cursor or worse; U+FFFD for invalid bytes. */
+/* For a line on a screen: '?' for control characters, which could move the cursor or worse, and for those that turn the direction of
+ * writing; U+FFFD for invalid bytes. */
 void text_add_line(struct text *text, const char *data, size_t length);
 void line_clean(char *line); /* the same in place: a blank for white space, '?' for all else that must not come through */
 

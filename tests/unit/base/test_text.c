@@ -120,6 +120,9 @@ static void test_what_goes_to_a_screen_cannot_steer_it(void **state)
     struct text text = TEXT_INIT;
     text_add_line(&text, LITERAL("\x1b[2J\xc2\x9b" "31m\x9b\xe2\x82\xac\n"));
     assert_string_equal(text.data, "?[2J?31m\xef\xbf\xbd\xe2\x82\xac?");
+    text_clear(&text);
+    text_add_line(&text, LITERAL("a\xe2\x80\xae" "bc\xe2\x81\xa9\xd7\xa9")); /* right to left forced; letters that are written so may stay */
+    assert_string_equal(text.data, "a?bc?\xd7\xa9");
     text_finish(&text);
     struct error err = ERROR_INIT;
     error_set(&err, -EINVAL, "%s", "\x1b]0;t\x07\xc2\x9b\x9b\xc3\xa4\na");

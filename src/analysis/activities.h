@@ -51,6 +51,8 @@ struct activity_set {
     uint32_t span_count, track_count;
     uint8_t *spans;      /* a bit by span id */
     double *code_shares; /* by track, 0 to 1 */
+    bool *whole_tracks;  /* tracks whose code is in it because no function is asked for */
+    struct filter_match *match; /* for samples; it needs the filter, and is not shared by threads */
     bool any;            /* it holds something */
 };
 
@@ -68,6 +70,19 @@ static inline double activity_set_share(const struct activity_set *set, track_id
     if (span.index != ID_NONE && !code)
         return 0;
     return track.index < set->track_count ? set->code_shares[track.index] : 0;
+}
+
+/* The same for what is shown of it: code is not scaled by the share of its track, but counts with its own samples. */
+enum activity_portion { ACTIVITY_NOTHING, ACTIVITY_BY_SAMPLES, ACTIVITY_WHOLE };
+static inline enum activity_portion activity_set_portion(const struct activity_set *set, track_id track, span_id span, bool code)
+{
+    if (!set || (span.index < set->span_count && (set->spans[span.index / 8] >> span.index % 8 & 1)))
+        return ACTIVITY_WHOLE;
+    if ((span.index != ID_NONE && !code) || track.index >= set->track_count)
+        return ACTIVITY_NOTHING;
+    if (set->whole_tracks[track.index])
+        return ACTIVITY_WHOLE;
+    return code && set->code_shares[track.index] > 0 ? ACTIVITY_BY_SAMPLES : ACTIVITY_NOTHING;
 }
 
 #endif

@@ -49,8 +49,9 @@ static int share_by_samples(struct activity_set *set, const struct trace *trace,
             matched[rows[i].track.index] += rows[i].weight;
     }
     for (uint32_t t = 0; result == 0 && t < set->track_count; t++) {
-        if (filter_match_stack(match, (track_id){t}, STACK_NONE, SAMPLE_EVENT_CPU_CLOCK))
-            set->code_shares[t] = 1; /* it asks for no functions */
+        set->whole_tracks[t] = filter_match_stack(match, (track_id){t}, STACK_NONE, SAMPLE_EVENT_CPU_CLOCK);
+        if (set->whole_tracks[t]) /* it asks for no functions */
+            set->code_shares[t] = 1;
         else if (all[t] > 0)
             set->code_shares[t] = (double)matched[t] / (double)all[t];
         set->any |= set->code_shares[t] > 0;
@@ -62,7 +63,6 @@ int activity_set_create(const struct trace *trace, const struct trace_filter *fi
                         struct error *err)
 {
     CLEANUP(activity_set_destroyp) struct activity_set *set = calloc(1, sizeof *set);
-    CLEANUP(filter_match_destroyp) struct filter_match *match = NULL;
     if (!set)
         return error_set(err, -ENOMEM, "out of memory while filtering");
     uint64_t span_count = trace_row_count(trace, FAMILY_SPANS);
@@ -70,11 +70,12 @@ int activity_set_create(const struct trace *trace, const struct trace_filter *fi
     trace_tracks(trace, &set->track_count);
     set->spans = calloc((size_t)set->span_count / 8 + 1, 1);
     set->code_shares = calloc((size_t)set->track_count + 1, sizeof *set->code_shares);
-    if (!set->spans || !set->code_shares || filter_match_create(filter, trace, &match) < 0)
+    set->whole_tracks = calloc((size_t)set->track_count + 1, sizeof *set->whole_tracks);
+    if (!set->spans || !set->code_shares || !set->whole_tracks || filter_match_create(filter, trace, &set->match) < 0)
         return error_set(err, -ENOMEM, "out of memory while filtering");
-    int result = mark_spans(set, trace, filter, match, err);
+    int result = mark_spans(set, trace, filter, set->match, err);
     if (result == 0)
-        result = share_by_samples(set, trace, match, err);
+        result = share_by_samples(set, trace, set->match, err);
     if (result == 0)
         *ret_set = TAKE_PTR(set);
     return result;
@@ -86,5 +87,7 @@ void activity_set_destroy(struct activity_set *set)
         return;
     free(set->spans);
     free(set->code_shares);
+    free(set->whole_tracks);
+    filter_match_destroy(set->match);
     free(set);
 }

@@ -47,7 +47,7 @@ static bool wanted(const struct critical_path *path, const struct activities *ac
     if (hop->duration_ns == 0 && !crosses)
         return false;
     bool code = span_kind_is_code(activities->rows[hop->activity].kind) && hop->state == PATH_WORK;
-    return !where || activity_set_share(where, hop->track, hop->span, code) > 0;
+    return activity_set_portion(where, hop->track, hop->span, code) == ACTIVITY_WHOLE;
 }
 
 static int gather(struct path_hops *hops, const struct critical_path *path, const struct activities *activities,

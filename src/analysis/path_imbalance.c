@@ -12,6 +12,7 @@ struct totals {
     const struct activities *activities;
     int64_t *all_ns, *path_ns;
     bool *device; /* by lane */
+    bool *asked;  /* what the filter asks for has some of it on the path */
 };
 
 static bool is_device(const struct dependency_graph *graph, track_id track)
@@ -36,13 +37,17 @@ static void sum_all(struct totals *totals)
     }
 }
 
-static void sum_path(struct totals *totals, const struct critical_path *path)
+static void sum_path(struct totals *totals, const struct critical_path *path, const struct activity_set *where)
 {
     for (uint32_t s = 1; s < path->step_count; s++) {
         struct path_part part = path_part_of(path, totals->activities, s);
         uint32_t lane = path->graph->lane[path->steps[s].point];
-        if (part.state == PATH_WORK && lane != LANE_NONE)
-            totals->path_ns[part.activity * (size_t)2 + totals->device[lane]] += part.time_ns;
+        if (part.state != PATH_WORK || lane == LANE_NONE)
+            continue;
+        size_t entry = part.activity * (size_t)2 + totals->device[lane];
+        bool code = span_kind_is_code(totals->activities->rows[part.activity].kind);
+        totals->path_ns[entry] += part.time_ns;
+        totals->asked[entry] |= activity_set_portion(where, part.track, path->graph->span[path->steps[s].point], code) == ACTIVITY_WHOLE;
     }
 }
 
@@ -90,7 +95,7 @@ static int fill_rows(const struct totals *totals, struct path_imbalance *imbalan
             imbalance->critical_ns += totals->all_ns[i];
         else if (i % 2 == 0)
             imbalance->non_critical_ns += totals->all_ns[i];
-        if (totals->path_ns[i] == 0)
+        if (totals->path_ns[i] == 0 || !totals->asked[i])
             continue;
         struct imbalance_row *row = &imbalance->rows[imbalance->count++];
         *row = (struct imbalance_row){.activity = (uint32_t)(i / 2),
@@ -105,7 +110,7 @@ static int fill_rows(const struct totals *totals, struct path_imbalance *imbalan
     return 0;
 }
 
-int path_imbalance_create(const struct critical_path *path, const struct activities *activities,
+int path_imbalance_create(const struct critical_path *path, const struct activities *activities, const struct activity_set *where,
                           struct path_imbalance **ret_imbalance, struct error *err)
 {
     size_t entries = (size_t)activities->count * 2;
@@ -113,12 +118,13 @@ int path_imbalance_create(const struct critical_path *path, const struct activit
     CLEANUP(freep) int64_t *all_ns = calloc(entries, sizeof *all_ns);
     CLEANUP(freep) int64_t *path_ns = calloc(entries, sizeof *path_ns);
     CLEANUP(freep) bool *device = calloc((size_t)path->graph->lane_count + 1, sizeof *device);
+    CLEANUP(freep) bool *asked = calloc(entries, sizeof *asked);
     struct totals totals = {
-        .graph = path->graph, .activities = activities, .all_ns = all_ns, .path_ns = path_ns, .device = device};
-    if (!imbalance || !all_ns || !path_ns || !device)
+        .graph = path->graph, .activities = activities, .all_ns = all_ns, .path_ns = path_ns, .device = device, .asked = asked};
+    if (!imbalance || !all_ns || !path_ns || !device || !asked)
         return error_set(err, -ENOMEM, "out of memory while comparing lanes");
     sum_all(&totals);
-    sum_path(&totals, path);
+    sum_path(&totals, path, where);
     if (count_locations(&totals, imbalance) < 0 || fill_rows(&totals, imbalance) < 0)
         return error_set(err, -ENOMEM, "out of memory while comparing lanes");
     imbalance->allocation_ns = path->makespan_ns * imbalance->threads;

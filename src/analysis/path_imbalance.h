@@ -29,7 +29,8 @@ struct path_imbalance {
     int64_t unused_ns;       /* waiting, idle, off the processor, not there */
 };
 
-int path_imbalance_create(const struct critical_path *path, const struct activities *activities,
+/* `where`: only activities are rows that are on the path where it lies in the set; their times are of all lanes. */
+int path_imbalance_create(const struct critical_path *path, const struct activities *activities, const struct activity_set *where,
                           struct path_imbalance **ret_imbalance, struct error *err);
 void path_imbalance_destroy(struct path_imbalance *imbalance);
 DEFINE_CLEANUP(struct path_imbalance *, path_imbalance_destroy)

@@ -82,9 +82,9 @@ _Static_assert(EDGE_RULE_COUNT <= 32 && PATH_STATE_COUNT <= 8,
 
 static int add_part(struct summing *summing, const struct path_part *part, uint32_t *ret_number)
 {
-    /* Activities are far fewer than 2^24, tracks than 2^32: the key is exact for all traces that fit into memory. */
-    uint64_t key =
-        (uint64_t)part->track.index << 32 | (uint64_t)part->activity << 8 | (uint64_t)part->state << 5 | part->rule;
+    /* Activities are far fewer than 2^23, tracks than 2^32: the key is exact for all traces that fit into memory. */
+    uint64_t key = (uint64_t)part->track.index << 32 | (uint64_t)part->by_samples << 31 | (uint64_t)part->activity << 8 |
+                   (uint64_t)part->state << 5 | part->rule;
     uint64_t number;
     struct path_parts *parts = summing->parts;
     if (map_get(&summing->numbers, key, &number)) {
@@ -133,9 +133,10 @@ static int sum_step(struct summing *summing, const struct critical_path *path, c
     uint32_t point = path->steps[step].point, number;
     struct path_part part = path_part_of(path, activities, step);
     bool code = span_kind_is_code(activities->rows[part.activity].kind) && part.state == PATH_WORK;
-    if (part.time_ns == 0 || (where && activity_set_share(where, part.track, graph->span[point], code) == 0))
+    enum activity_portion portion = activity_set_portion(where, part.track, graph->span[point], code);
+    if (part.time_ns == 0 || portion == ACTIVITY_NOTHING)
         return 0;
-    summing->parts->total_ns += part.time_ns;
+    part.by_samples = portion == ACTIVITY_BY_SAMPLES;
     int result = add_part(summing, &part, &number);
     return result == 0 && code
                ? add_stretch(summing, &part, number, path->measured_ns[point - 1], path->measured_ns[point])
@@ -157,7 +158,9 @@ int path_parts_create(const struct critical_path *path, const struct activities 
     if (result < 0)
         error_set(err, result, "out of memory while summing the critical path");
     else if (path->graph->trace)
-        result = path_parts_divide(parts, summing.stretches, summing.stretch_count, path->graph->trace, err);
+        result = path_parts_divide(parts, summing.stretches, summing.stretch_count, where, path->graph->trace, err);
+    for (size_t p = 0; p < parts->count; p++)
+        parts->total_ns += parts->parts[p].time_ns;
     map_finish(&summing.numbers);
     free(summing.stretches);
     if (result == 0)

@@ -29,6 +29,7 @@ struct path_part {
     uint8_t state;      /* enum path_state */
     uint8_t rule;       /* of PATH_EDGE */
     uint8_t confidence; /* the least */
+    bool by_samples;    /* only what samples that match stand for: of code in which a filter asks for functions */
     frame_id frame;     /* where the CPU was; FRAME_NONE: not known, or no code */
     int64_t time_ns;
     uint64_t count; /* stretches; of a part by samples: samples */
@@ -42,7 +43,7 @@ struct path_parts {
     uint64_t samples; /* that lie in code on the path */
 };
 
-/* `where` NULL: the whole path; else what lies in the set. */
+/* `where` NULL: the whole path; else what lies in the set: spans by themselves, code with the part of it that its matching samples stand for. */
 int path_parts_create(const struct critical_path *path, const struct activities *activities,
                       const struct activity_set *where, struct path_parts **ret_parts, struct error *err);
 void path_parts_destroy(struct path_parts *parts);

@@ -13,6 +13,6 @@ struct code_stretch {
 
 /* Replaces parts by those that samples divide them into. Stretches are sorted by track, then time, on the way. */
 int path_parts_divide(struct path_parts *parts, struct code_stretch *stretches, size_t stretch_count,
-                      const struct trace *trace, struct error *err);
+                      const struct activity_set *where, const struct trace *trace, struct error *err);
 
 #endif

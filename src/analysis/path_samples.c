@@ -11,6 +11,7 @@
 struct dividing {
     struct path_parts *parts;
     const struct trace *trace;
+    struct filter_match *match; /* NULL: all are asked for */
     struct code_stretch *stretches;
     size_t stretch_count;
     struct map numbers;       /* part << 32 | frame to the number of a share */
@@ -38,7 +39,6 @@ static frame_id leaf_frame(const struct trace *trace, stack_id stack)
 static int add_sample(struct dividing *dividing, uint32_t part, frame_id frame, int64_t weight)
 {
     uint64_t key = (uint64_t)part << 32 | frame.index, number;
-    dividing->weights[part] += weight;
     dividing->parts->samples++;
     if (map_get(&dividing->numbers, key, &number)) {
         dividing->shares[number].time_ns += weight;
@@ -90,9 +90,12 @@ static int look_at_block(struct dividing *dividing, const struct sample_block *b
             return 0;
         if (dividing->stretches[at].begin_ns > time_ns || !sample_event_is_cpu(block->event ? block->event[i] : 0))
             continue;
-        int result = add_sample(dividing, dividing->stretches[at].part,
-                                leaf_frame(dividing->trace, block->stack ? block->stack[i] : STACK_NONE),
-                                block->weight ? block->weight[i] : 0);
+        uint32_t part = dividing->stretches[at].part;
+        int64_t weight = block->weight ? block->weight[i] : 0;
+        dividing->weights[part] += weight;
+        if (dividing->parts->parts[part].by_samples && !filter_match_sample(dividing->match, block, i))
+            continue;
+        int result = add_sample(dividing, part, leaf_frame(dividing->trace, block->stack ? block->stack[i] : STACK_NONE), weight);
         if (result < 0)
             return result;
     }
@@ -120,7 +123,8 @@ static int look_at_samples(struct dividing *dividing, struct error *err)
     return 0;
 }
 
-/* Shares of a part take its time in proportion to their weight; what rounding leaves goes to the last of them. */
+/* Shares of a part take its time in proportion to their weight; what rounding leaves goes to the last of them. What samples that do not
+ * match stand for is left out. */
 static int take_shares(struct dividing *dividing)
 {
     struct path_parts *parts = dividing->parts;
@@ -135,7 +139,7 @@ static int take_shares(struct dividing *dividing)
     for (size_t p = 0; p < parts_before; p++) {
         left_ns[p] = parts->parts[p].time_ns;
         left_weight[p] = dividing->weights[p];
-        if (dividing->weights[p] == 0)
+        if (dividing->weights[p] == 0 && !parts->parts[p].by_samples)
             all[kept++] = parts->parts[p];
     }
     for (size_t s = 0; s < dividing->share_count; s++) {
@@ -158,9 +162,9 @@ static int take_shares(struct dividing *dividing)
 }
 
 int path_parts_divide(struct path_parts *parts, struct code_stretch *stretches, size_t stretch_count,
-                      const struct trace *trace, struct error *err)
+                      const struct activity_set *where, const struct trace *trace, struct error *err)
 {
-    struct dividing dividing = {.parts = parts, .trace = trace, .stretches = stretches, .stretch_count = stretch_count};
+    struct dividing dividing = {.parts = parts, .trace = trace, .match = where ? where->match : NULL, .stretches = stretches, .stretch_count = stretch_count};
     map_init(&dividing.numbers);
     if (stretch_count > 0)
         qsort(stretches, stretch_count, sizeof *stretches, by_track_and_time);

@@ -52,8 +52,7 @@ static int gather(struct gathering *gathering, const struct critical_path *path,
             track_id track = graph->lanes[l].track;
             if (graph->interval[point] != INTERVAL_WORK || graph->interval_weight_ns[point] == 0)
                 continue;
-            if (where && activity_set_share(where, track, graph->span[point],
-                                            span_kind_is_code(activities->rows[activity].kind)) == 0)
+            if (activity_set_portion(where, track, graph->span[point], span_kind_is_code(activities->rows[activity].kind)) != ACTIVITY_WHOLE)
                 continue;
             if (add(gathering, activity, track, graph->interval_weight_ns[point], stretch_slack(path, point)) < 0)
                 return -ENOMEM;

@@ -219,7 +219,7 @@ static void draw_hop(struct drawing *drawing, struct table *table, const struct 
     if (fold->repeats > 1 && at == 0)
         snprintf(repeats, sizeof repeats, "%s%" PRIu32, drawing->look->utf8 ? "×" : "x", fold->repeats);
     table_row(table);
-    table_cell(table, format_duration(begin, sizeof begin, hop.begin_ns - report->graph->begin_ns));
+    table_cell(table, format_duration(begin, sizeof begin, hop.begin_ns));
     cell_time(table, drawing, hop.duration_ns);
     cell_percent(table, hop.duration_ns, report->path->length_ns);
     int64_t off_ns = off_processor(drawing, fold, at, &hop);
@@ -258,7 +258,7 @@ static void draw_tiny(struct drawing *drawing, struct table *table, const struct
         sum.duration_ns += path_fold_hop(drawing->report->hops, fold, at + i).duration_ns;
     const char *bracket = drawing->look->utf8 ? (at + count == fold->period ? "└" : "│") : "|";
     table_row(table);
-    table_cell(table, format_duration(begin, sizeof begin, first_ns - drawing->report->graph->begin_ns));
+    table_cell(table, format_duration(begin, sizeof begin, first_ns));
     cell_time(table, drawing, sum.duration_ns);
     cell_percent(table, sum.duration_ns, drawing->report->path->length_ns);
     table_cell(table, "");
@@ -300,9 +300,11 @@ static void draw_hops(struct drawing *drawing)
     size_t shown = limit(drawing, hops->fold_count);
     struct path_fold last = last_shown(hops, shown);
     int64_t rest_ns = 0, largest_ns = 0;
+    if (!hops->fold_count)
+        return;
     for (size_t f = 0; f < hops->fold_count; f++)
         largest_ns = hops->folds[f].time_ns > largest_ns ? hops->folds[f].time_ns : largest_ns;
-    heading(drawing, "Hops", largest_ns, "in order; what repeats stands once, with the time of all");
+    heading(drawing, "Hops", largest_ns, "in order; at: since the trace's begin; what repeats stands once, with the time of all");
     struct table *table = new_table(drawing, columns, sizeof columns / sizeof *columns);
     for (size_t f = 0; table && f < hops->fold_count; f++) {
         const struct path_fold *fold = &hops->folds[f];
@@ -541,7 +543,10 @@ void path_report_draw(const struct path_report *report, uint64_t top, const stru
     draw_proofs(&drawing, dot);
     draw_allocation(&drawing, dot);
     draw_graph(&drawing, dot);
-    draw_rows(&drawing, report->rows, report->by, report->path->length_ns);
+    if (report->rows->count)
+        draw_rows(&drawing, report->rows, report->by, report->path->length_ns);
+    else
+        text_add_string(out, "\nNothing on the path matches the filter.\n");
     draw_hops(&drawing);
     draw_imbalance(&drawing);
     draw_slack(&drawing);

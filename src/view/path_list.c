@@ -153,7 +153,8 @@ static struct path_target target_of_row(const struct filling *filling, const str
     struct path_target target = no_target();
     if (map_get(longest, row_key(row->part.activity, row->part.track, row->part.state), &hop))
         target = target_of_hop(&filling->report->hops->hops[hop]);
-    if (row->part.activity == ACTIVITY_NONE && row->part.frame.index < frame_count && frames[row->part.frame.index].function.index) {
+    bool by_samples = row->part.activity == ACTIVITY_NONE || row->part.by_samples;
+    if (by_samples && row->part.frame.index < frame_count && frames[row->part.frame.index].function.index) {
         target.kind = PATH_TARGET_FUNCTION;
         target.name = frames[row->part.frame.index].function;
     }

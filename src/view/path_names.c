@@ -58,7 +58,9 @@ void path_part_name(const struct trace *trace, const struct activities *activiti
 {
     const struct activity *activity = &activities->rows[part->activity];
     const char *name = text_of(trace, activities, activity->name);
-    if (part->activity == ACTIVITY_NONE)
+    if (part->by_samples && *function_name(trace, part->frame))
+        name = function_name(trace, part->frame);
+    else if (part->activity == ACTIVITY_NONE)
         name = on_device(trace, part->track)        ? "(idle)"
                : *function_name(trace, part->frame) ? function_name(trace, part->frame)
                                                     : "(code)";

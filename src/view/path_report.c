@@ -73,7 +73,7 @@ static void fill_part(void *context, size_t part)
         result = path_hops_create(report->path, report->activities, report->where, &report->hops, err);
         break;
     case PART_IMBALANCE:
-        result = path_imbalance_create(report->path, report->activities, &report->imbalance, err);
+        result = path_imbalance_create(report->path, report->activities, report->where, &report->imbalance, err);
         break;
     default: result = path_slack_create(report->path, report->activities, report->where, &report->slack, err); break;
     }

@@ -166,7 +166,7 @@ static int gather_call_paths(struct gathering *gathering, const struct critical_
         span_id span = path->graph->span[path->steps[s].point];
         bool code =
             span_kind_is_code(gathering->parts->activities->rows[part.activity].kind) && part.state == PATH_WORK;
-        if (part.time_ns == 0 || (where && activity_set_share(where, part.track, span, code) == 0))
+        if (part.time_ns == 0 || activity_set_portion(where, part.track, span, code) != ACTIVITY_WHOLE)
             continue;
         const char *name = NULL;
         if (part.activity != ACTIVITY_NONE && part.state != PATH_EDGE) {
@@ -227,10 +227,12 @@ static int gather(struct gathering *gathering, const struct critical_path *path,
         result = result < 0 ? error_set(err, result, "out of memory while summing the critical path")
                             : gather_call_paths(gathering, path, where, err);
         path_call_paths_destroy(gathering->call_paths);
-        return result;
+        if (result < 0)
+            return result;
     }
     for (size_t i = 0; result == 0 && i < gathering->parts->count; i++)
-        result = add_row(gathering, &gathering->parts->parts[i], NULL);
+        if (gathering->dimension != PATH_BY_PATH || gathering->parts->parts[i].by_samples)
+            result = add_row(gathering, &gathering->parts->parts[i], NULL);
     return result < 0 ? error_set(err, result, "out of memory while summing the critical path") : 0;
 }
 

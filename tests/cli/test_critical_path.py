@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`critical-path` on real recordings: as long as the run, every nanosecond of it somewhere, edges where the program has them, the same answer each time."""
+import collections
 import json
 import shutil
 import subprocess
@@ -115,6 +116,23 @@ def test_a_filter_shows_a_part_and_leaves_the_path_as_it_is(hprofiler, openmp):
     assert {row["kind"] for row in part["composition"]} <= {"implicit_task", "descheduled", "edge", "unexplained"}
     nothing = call(hprofiler, openmp, "--where", "name=no_such_thing", "--format", "csv")
     assert "nothing on the critical path" in nothing.stderr and len(nothing.stdout.splitlines()) == 1
+    text = call(hprofiler, openmp, "--where", "name=no_such_thing").stdout
+    assert "Nothing on the path matches" in text and "Hops" not in text and "imbalance" not in text
+
+
+def test_code_counts_with_its_matching_samples(hprofiler, openmp):
+    spans = {hop["name"] for hop in path_of(hprofiler, openmp)["hops"]}
+    functions = collections.Counter()
+    for row in path_of(hprofiler, openmp, "--by", "function")["composition"]:
+        if row["name"] not in spans and row["kind"] != "edge" and not set(row["name"]) & set("(*?[],="):
+            functions[row["name"]] += row["time_ns"]
+    if not functions:
+        pytest.skip("no CPU sample fell into code on the path")
+    name, time_ns = functions.most_common(1)[0]
+    part = path_of(hprofiler, openmp, "--where", f"name={name}")
+    assert {row["name"] for row in part["composition"]} == {name}
+    assert abs(sum(row["time_ns"] for row in part["composition"]) - time_ns) <= 1000
+    assert not part["hops"] and not part["imbalance"] # nothing there is a span of that name
 
 
 def test_the_text_has_its_tables(hprofiler, openmp):

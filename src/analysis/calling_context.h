@@ -52,6 +52,8 @@ struct calling_context {
     struct context_node *nodes; /* [0] is the root; parents stand before children */
     uint32_t count;
     enum context_measure measure;
+    uint64_t calls, calls_with_stack;      /* of CALL_TIME and CALL_COUNT: spans of threads; those without a stack are not in the tree */
+    int64_t calls_ns, calls_with_stack_ns; /* with the calls within them, so that nested ones count more than once */
 };
 
 struct context_options {

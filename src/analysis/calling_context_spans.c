@@ -123,7 +123,7 @@ static int each_span(struct spans *spans, bool of_devices, row_handler *handle, 
         result = trace_spans_scan(trace, i, spans->columns, &block, err);
         if (result < 0)
             break;
-        for (uint32_t row = 0; row < info.count && result == 0 && (of_devices || block.stack); row++)
+        for (uint32_t row = 0; row < info.count && result == 0; row++)
             result = handle(spans, &block, row);
         trace_spans_put(trace, &block);
     }
@@ -178,9 +178,24 @@ static void closed(void *context, const struct nesting_entry *entry)
         context_count(spans->building, entry->tag, 1, entry->end_ns - entry->begin_ns - entry->children_ns);
 }
 
+/* How much of what was traced the tree has. */
+static void count_call(struct spans *spans, const struct span_block *block, uint32_t row)
+{
+    struct calling_context *context = spans->building->context;
+    int64_t begin_ns, end_ns;
+    if (!times_of(spans, block, row, &begin_ns, &end_ns) || (spans->building->match && !filter_match_span(spans->building->match, block, row)))
+        return;
+    bool has_stack = is_call(spans, block, row);
+    context->calls++;
+    context->calls_ns += end_ns - begin_ns;
+    context->calls_with_stack += has_stack;
+    context->calls_with_stack_ns += has_stack ? end_ns - begin_ns : 0;
+}
+
 static int add_call(struct spans *spans, const struct span_block *block, uint32_t row)
 {
     uint32_t number;
+    count_call(spans, block, row);
     if (!is_call(spans, block, row))
         return 0;
     int result = call_number(spans, block, row, &number);

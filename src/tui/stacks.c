@@ -4,6 +4,8 @@
 
 #include "memory.h"
 
+#include "view/units.h"
+
 #include <string.h>
 
 static bool has_samples(const struct app *app)
@@ -53,6 +55,31 @@ void stacks_next_measure(struct app *app)
     }
     set_measure(app, next_measure(app));
     app_say(app, "shown: %s", context_measure_text(app->measure));
+}
+
+static bool has_callers(const struct trace *trace)
+{
+    uint32_t count;
+    const struct stack_node *stacks = trace_stacks(trace, &count);
+    const char *callgraph = trace_metadata(trace, "sampling.callgraph");
+    if (callgraph)
+        return strcmp(callgraph, "none") != 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (stacks[i].parent.index < count)
+            return true;
+    return false;
+}
+
+void stacks_add_lack(const struct trace *trace, const struct calling_context *context, struct text *out)
+{
+    char calls[32], all[32], time[32], all_time[32];
+    bool of_calls = context->measure == CONTEXT_CALL_TIME || context->measure == CONTEXT_CALL_COUNT;
+    if (context->measure == CONTEXT_SAMPLES && !has_callers(trace))
+        text_add_string(out, "; no stacks were recorded: callers are unknown (--perf-callgraph)");
+    else if (of_calls && context->calls_with_stack < context->calls)
+        text_addf(out, "; %s of %s calls have a stack (%s of %s): the others are not here",
+                  format_count(calls, sizeof calls, context->calls_with_stack), format_count(all, sizeof all, context->calls),
+                  format_duration(time, sizeof time, context->calls_with_stack_ns), format_duration(all_time, sizeof all_time, context->calls_ns));
 }
 
 void stacks_draw_missing(struct app *app, const struct calling_context *context, struct area area)

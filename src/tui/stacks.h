@@ -17,6 +17,8 @@ static inline struct context_options stacks_options(const struct app *app, bool 
 void stacks_default_measure(struct app *app);
 void stacks_next_measure(struct app *app); /* for both tabs */
 /* Draws why there is nothing to see. */
+/* What the tree does not have: "; no stacks were recorded ...", "; 245 of 733 calls have a stack ..."; nothing when all is there. */
+void stacks_add_lack(const struct trace *trace, const struct calling_context *context, struct text *out);
 void stacks_draw_missing(struct app *app, const struct calling_context *context, struct area area);
 bool stacks_subject(const struct calling_context *context, uint32_t node, struct subject *ret_subject);
 /* The node that a subject of any kind stands for here; ID_NONE. */

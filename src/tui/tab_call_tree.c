@@ -75,8 +75,12 @@ static void draw(struct app *app, void *state, struct area area)
         stacks_draw_missing(app, tab->tree ? tab->tree->context : NULL, area);
         return;
     }
-    canvas_textf(&app->canvas, area.y, 1, area.columns - 2, look_of(COLOUR_DIM), "%s, by %s; u and m change that",
-                 tab->bottom_up ? "bottom-up" : "top-down", context_measure_text(tab->tree->context->measure));
+    struct text line = TEXT_INIT;
+    text_addf(&line, "%s, by %s", tab->bottom_up ? "bottom-up" : "top-down", context_measure_text(tab->tree->context->measure));
+    stacks_add_lack(app->trace, tab->tree->context, &line);
+    text_add_string(&line, "; u and m change that");
+    canvas_text(&app->canvas, area.y, 1, area.columns - 2, look_of(COLOUR_DIM), line.data ? line.data : "");
+    text_finish(&line);
     list_draw(&tab->list, app, (struct area){area.y + 1, area.x, area.rows - 1, area.columns});
 }
 

@@ -225,6 +225,22 @@ static void test_calls_count_below_their_stacks_with_their_own_time(void **state
     check(&fixture, &options, "root:0/4(main:0/4(solve:0/3(step:0/2(launch:1/1()sync:1/1())parallel:1/1())graph launch:1/1()))");
 }
 
+static void test_it_is_counted_how_many_calls_have_a_stack(void **state)
+{
+    (void)state;
+    struct fixture fixture = calls();
+    struct trace *trace = fixture_finish(fixture.builder);
+    struct context_options options = {.measure = CONTEXT_CALL_TIME, .has_window = true, .window_begin_ns = 0, .window_end_ns = 100};
+    struct calling_context *context;
+    assert_int_equal(calling_context_create(trace, &options, &context, NULL), 0);
+    assert_int_equal(context->calls, 4);
+    assert_int_equal(context->calls_with_stack, 3);
+    assert_int_equal(context->calls_ns, 100 + 90 + 20 + 10);
+    assert_int_equal(context->calls_with_stack_ns, 100 + 20 + 10);
+    calling_context_destroy(context);
+    trace_unref(trace);
+}
+
 static void test_calls_stand_below_the_program_s_frames(void **state)
 {
     (void)state;
@@ -290,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_windows_and_filters_choose_samples),
         cmocka_unit_test(test_very_deep_stacks),
         cmocka_unit_test(test_calls_count_below_their_stacks_with_their_own_time),
+        cmocka_unit_test(test_it_is_counted_how_many_calls_have_a_stack),
         cmocka_unit_test(test_calls_stand_below_the_program_s_frames),
         cmocka_unit_test(test_device_time_counts_below_what_launched_it),
         cmocka_unit_test(test_windows_cut_calls_and_filters_choose_them),

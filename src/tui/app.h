@@ -49,6 +49,7 @@ struct tab {
     void (*destroy)(void *state);
     void (*draw)(struct app *app, void *state, struct area area);
     bool (*act)(struct app *app, void *state, enum action action);
+    bool (*offers)(const struct app *app, const void *state, enum action action); /* NULL: all that its keys say; for the help */
     void (*mouse)(struct app *app, void *state, const struct input *input);
     void (*changed)(struct app *app, void *state, unsigned changes);
     bool (*subject)(struct app *app, void *state, struct subject *ret_subject);

@@ -9,13 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEY_NAMES_SIZE 64
+
 /* --- help ------------------------------------------------------------------------------------------------------------ */
 
-static int count_bindings(unsigned place)
+/* Whether a key does something here and now; the names of those that do. */
+static bool is_offered(const struct app *app, const struct key_binding *binding, char *names, size_t size)
 {
+    const struct tab_slot *slot = &app->tabs[app->current];
+    return key_holds(binding, app_key_places(app), names, size) &&
+           (!slot->tab->offers || !slot->state || slot->tab->offers(app, slot->state, binding->action));
+}
+
+static int count_bindings(const struct app *app)
+{
+    char names[KEY_NAMES_SIZE];
     int count = 0;
     for (size_t i = 0; i < key_binding_count; i++)
-        count += key_holds(&key_bindings[i], place);
+        count += is_offered(app, &key_bindings[i], names, sizeof names);
     return count;
 }
 
@@ -23,7 +34,7 @@ void app_draw_help(struct app *app)
 {
     struct canvas *canvas = &app->canvas;
     const struct tab *tab = app->tabs[app->current].tab;
-    int width = canvas->columns < 84 ? canvas->columns - 4 : 80, total = count_bindings(app_key_places(app));
+    int width = canvas->columns < 84 ? canvas->columns - 4 : 80, total = count_bindings(app);
     int rows = total + 4 > canvas->rows - 2 ? canvas->rows - 2 : total + 4, x = (canvas->columns - width) / 2, y = (canvas->rows - rows) / 2, line = 0;
     if (app->help_top > total - (rows - 4))
         app->help_top = total - (rows - 4);
@@ -32,10 +43,11 @@ void app_draw_help(struct app *app)
     canvas_fill(canvas, (struct area){y, x, rows, width}, plain);
     canvas_textf(canvas, y, x + 2, width - 4, key, "Keys in %s", tab->title);
     for (size_t i = 0; i < key_binding_count; i++) {
-        if (!key_holds(&key_bindings[i], app_key_places(app)) || line++ < app->help_top || line - app->help_top > rows - 4)
+        char names[KEY_NAMES_SIZE];
+        if (!is_offered(app, &key_bindings[i], names, sizeof names) || line++ < app->help_top || line - app->help_top > rows - 4)
             continue;
         int at = y + 1 + line - app->help_top;
-        canvas_text(canvas, at, x + 2, 16, key, key_bindings[i].names);
+        canvas_text(canvas, at, x + 2, 16, key, names);
         canvas_text(canvas, at, x + 19, width - 21, key_bindings[i].places == KEYS_ALL ? dim : plain, key_bindings[i].help);
     }
     canvas_text(canvas, y + rows - 1, x + 2, width - 4, dim,

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct key_binding key_bindings[] = {
@@ -57,8 +58,9 @@ enum action key_action(uint32_t key, unsigned place, int *ret_number)
     return ACTION_NONE;
 }
 
-bool key_holds(const struct key_binding *binding, unsigned place)
+bool key_holds(const struct key_binding *binding, unsigned place, char *names, size_t size)
 {
+    size_t used = 0;
     if (!(binding->places & place))
         return false;
     for (const char *at = binding->names; *at;) {
@@ -66,11 +68,11 @@ bool key_holds(const struct key_binding *binding, unsigned place)
         bool first = true;
         for (const struct key_binding *other = key_bindings; other < binding && first; other++)
             first = !(other->places & place) || number_of_key(other, key_of_name(at, length)) < 0;
-        if (first)
-            return true;
+        if (first && used + length + 2 <= size)
+            used += (size_t)snprintf(names + used, size - used, "%s%.*s", used ? " " : "", (int)length, at);
         at += length + (at[length] == ' ');
     }
-    return false;
+    return used > 0;
 }
 
 const char *key_place_name(unsigned places)

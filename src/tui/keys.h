@@ -37,7 +37,7 @@ enum action key_action(uint32_t key, unsigned place, int *ret_number);
 /* "everywhere", "Timeline", ...; */
 const char *key_place_name(unsigned places);
 /* Whether this binding holds in a place, with at least one key that an earlier one has not. */
-bool key_holds(const struct key_binding *binding, unsigned place);
+bool key_holds(const struct key_binding *binding, unsigned place, char *names, size_t size); /* those of its keys that do it there */
 
 struct text;
 void keys_describe(struct text *out); /* the table as text, for help and man page */

@@ -156,6 +156,8 @@ static void draw_facts(struct app *app, struct flame_tab *tab, int y, int column
     enum context_measure measure = tab->context->measure;
     text_addf(&line, "   %s, %s %%", context_weight_text(total, sizeof total, measure, node->total_weight, NULL),
               format_percent(percent, sizeof percent, (double)node->total_weight, (double)nodes[0].total_weight));
+    if (!tab->selected)
+        stacks_add_lack(tab->sides.trace, tab->context, &line);
     if (tab->sides.differences && tab->selected) {
         text_add_string(&line, "   ");
         frame_difference_describe(&tab->sides.differences[tab->selected], flame_sides_reversed(&tab->sides), &line);
@@ -342,6 +344,12 @@ static bool act(struct app *app, void *state, enum action action)
     return true;
 }
 
+static bool offers(const struct app *app, const void *state, enum action action)
+{
+    (void)state;
+    return action != ACTION_COMPARE || app->other;
+}
+
 static void mouse(struct app *app, void *state, const struct input *input)
 {
     struct flame_tab *tab = state;
@@ -429,14 +437,24 @@ static void copy(struct app *app, void *state, struct text *out)
     text_addf(out, "%lld", (long long)tab->context->nodes[tab->selected].total_weight);
 }
 
+typedef void node_text(const struct trace *trace, const struct context_node *node, struct text *out);
+
+static void csv_text(const struct flame_tab *tab, const struct context_node *node, node_text *write, struct text *out)
+{
+    struct text text = TEXT_INIT;
+    write(tab->sides.trace, node, &text);
+    text_add_csv(out, text.data ? text.data : "", text.length);
+    text_finish(&text);
+}
+
 static void csv(struct app *app, void *state, struct text *out)
 {
     struct flame_tab *tab = state;
     enum context_measure measure = tab->context ? tab->context->measure : CONTEXT_SAMPLES;
     const struct frame_difference *differences = tab->sides.differences;
     const char *unit = measure == CONTEXT_CALL_COUNT ? "" : "_ns";
-    text_addf(out, "node,parent,depth,total%s,self%s,%s,%sfunction\n", unit, unit, context_measure_unit(measure),
-              differences ? "part_before,part_now," : "");
+    text_addf(out, "node,parent,depth,total%s,self%s,%s,%splace,name\n", unit, unit, measure == CONTEXT_SAMPLES ? "samples" : "count",
+              differences ? "part_before,part_now," : ""); /* named as in the Call Tree's */
     for (uint32_t i = 1; tab->context && i < tab->context->count; i++) {
         const struct context_node *node = &tab->context->nodes[i];
         const char *name = trace_text(tab->sides.trace, node->function);
@@ -444,7 +462,12 @@ static void csv(struct app *app, void *state, struct text *out)
                   (unsigned long long)node->total_count);
         if (differences)
             text_addf(out, "%.6f,%.6f,", differences[i].before, differences[i].now);
-        text_add_csv(out, name, strlen(name));
+        csv_text(tab, node, context_node_place, out);
+        text_add_char(out, ',');
+        if (*name)
+            text_add_csv(out, name, strlen(name));
+        else
+            csv_text(tab, node, context_node_name, out);
         text_add_char(out, '\n');
     }
 }
@@ -460,5 +483,5 @@ static int picture(struct app *app, void *state, const struct caption *caption, 
 
 const struct tab tab_flame = {
     .title = "Flame Graph", .short_title = "Flame", .place = KEYS_FLAME, .next = {TAB_HOTSPOTS, TAB_CALL_TREE, -1}, .create = create, .destroy = destroy, .draw = draw,
-    .act = act, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .picture = picture, .remember = remember, .recall = recall,
+    .act = act, .offers = offers, .mouse = mouse, .changed = changed, .subject = subject, .show = show, .copy = copy, .csv = csv, .picture = picture, .remember = remember, .recall = recall,
 };

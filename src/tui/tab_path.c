@@ -43,6 +43,13 @@ static void fill(struct app *app, struct path_tab *tab)
     grid_search(&tab->list.grid, app_pattern(app));
 }
 
+/* Lanes of a run that goes on are not in order yet, which would read as damage. */
+static void set_problem(struct app *app, struct path_tab *tab, const struct error *err)
+{
+    bool is_early = app->live && trace_is_growing(app->trace);
+    snprintf(tab->problem, sizeof tab->problem, "%.250s", is_early ? "The critical path comes when the program has ended." : err->text);
+}
+
 static void start(struct app *app, struct path_tab *tab)
 {
     struct error err = ERROR_INIT;
@@ -55,7 +62,7 @@ static void start(struct app *app, struct path_tab *tab)
         result = path_job_start(app->trace, app->filter_text, &tab->job, &err);
     }
     if (result < 0)
-        snprintf(tab->problem, sizeof tab->problem, "%.250s", err.text);
+        set_problem(app, tab, &err);
 }
 
 static bool must_ask(const struct app *app, const struct path_tab *tab)
@@ -145,7 +152,7 @@ static void look_after_job(struct app *app, struct path_tab *tab)
         return;
     }
     if (path_job_take(TAKE_PTR(tab->job), &tab->found, &err) < 0)
-        snprintf(tab->problem, sizeof tab->problem, "%.250s", err.text);
+        set_problem(app, tab, &err);
     else
         fill(app, tab);
 }
@@ -231,8 +238,15 @@ const struct path_hops *path_tab_hops(const struct app *app)
     return tab && tab->found.report ? tab->found.report->hops : NULL;
 }
 
+static bool offers(const struct app *app, const void *state, enum action action)
+{
+    const struct path_tab *tab = state;
+    (void)app;
+    return action != ACTION_FIND_PATH || (!tab->job && !tab->found.report);
+}
+
 const struct tab tab_path = {
     .title = "Critical Path", .short_title = "Path", .place = KEYS_TEXTS | KEYS_PATH, .next = {TAB_TIMELINE, TAB_HOTSPOTS, TAB_CALL_TREE, -1}, .create = create,
-    .destroy = destroy, .draw = draw, .act = act, .mouse = list_click, .changed = changed, .subject = subject, .show = show, .copy = list_copy, .csv = list_csv,
+    .destroy = destroy, .draw = draw, .act = act, .offers = offers, .mouse = list_click, .changed = changed, .subject = subject, .show = show, .copy = list_copy, .csv = list_csv,
     .is_list = true,
 };

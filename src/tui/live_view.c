@@ -30,6 +30,15 @@ bool live_view_runs(const struct live_view *live)
     return live->status.stage == LIVE_RUNS;
 }
 
+const char *live_view_incomplete(const struct app *app)
+{
+    const char *reason = trace_incomplete(app->trace);
+    return !reason || !app->live                        ? reason
+           : app->live->status.stage == LIVE_RUNS       ? "the program runs: this is what is recorded so far"
+           : app->live->status.stage == LIVE_ENDED      ? "the whole trace is being made: this is what was recorded until shortly before the end"
+                                                        : reason;
+}
+
 /* --- what is new ----------------------------------------------------------------------------------------------------- */
 
 static bool has_rows(const struct trace *trace)

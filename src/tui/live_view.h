@@ -36,6 +36,8 @@ void live_view_draw(struct app *app, struct area rest);
 enum colour live_view_state(const struct live_view *live, char *text, size_t size);
 const char *live_view_question(const struct live_view *live); /* while `confirming` */
 bool live_view_runs(const struct live_view *live);
+/* Why the trace is not whole; NULL: it is. While a program runs that is no trouble. */
+const char *live_view_incomplete(const struct app *app);
 
 /* Whether it was for the live view: then nobody else shall act on it. */
 bool live_view_key(struct app *app, uint32_t key);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The Profile tab: the run at a glance - what it did with its time, by category, device and function, and what could be better. */
 #include "list_view.h"
+#include "live_view.h"
 
 #include "analysis/device_activity.h"
 #include "view/advice_lines.h"
@@ -296,8 +297,8 @@ static void fill(struct app *app, struct profile_tab *tab)
     else
         add_line(grid, "the Timeline's window: %s from %s on", format_duration(length, sizeof length, app->end_ns - app->begin_ns), format_duration(begin, sizeof begin, app->begin_ns));
     add_cpu(app, tab);
-    if (trace_incomplete(app->trace))
-        add_line(grid, "%s", trace_incomplete(app->trace));
+    if (live_view_incomplete(app))
+        add_line(grid, "%s", live_view_incomplete(app));
     make_advice(app, tab);
     add_advice(app, tab);
     add_devices(app, tab);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The System tab: what was recorded, where, how, what was lost; and the machine, if it is this one. */
 #include "list_view.h"
+#include "live_view.h"
 
 #include "system/machine.h"
 #include "system/restrictions.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct grid_column columns[] = {{.title = "", .width = 26, .csv = "key"}, {.title = "", .width = 40, .csv = "value"}};
 
@@ -37,20 +39,41 @@ static void add_count(struct grid *grid, const char *key, uint64_t count)
 
 /* --- the recording --------------------------------------------------------------------------------------------------- */
 
-/* Metadata by the part before the dot; numbers of nanoseconds are times. */
-static void add_metadata(struct app *app, struct grid *grid)
+/* What only programs read: names of clocks and communicators. */
+static bool is_internal(const char *key)
 {
-    char text[32];
+    static const char *const starts[] = {"mpi.comm.", "clock_domain", "start_monotonic_"};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (strncmp(key, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+/* By the wall clock of here. */
+static const char *date_text(char *text, size_t size, long long realtime_ns)
+{
+    time_t seconds = (time_t)(realtime_ns / 1000000000);
+    struct tm parts;
+    if (!localtime_r(&seconds, &parts) || !strftime(text, size, "%Y-%m-%d %H:%M:%S %Z", &parts))
+        text[0] = '\0';
+    return text;
+}
+
+/* Numbers of nanoseconds are times. */
+static void add_metadata(struct app *app, struct grid *grid, bool internal)
+{
+    char text[64];
     for (uint32_t i = 0; i < trace_metadata_count(app->trace); i++) {
         const char *key, *value;
         trace_metadata_at(app->trace, i, &key, &value);
-        if (host_facts_have_key(key))
+        if (host_facts_have_key(key) || is_internal(key) != internal)
             continue; /* shown as the machine's */
         size_t length = strlen(key);
         char *end;
         long long number = strtoll(value, &end, 10);
-        bool is_time = length > 3 && strcmp(key + length - 3, "_ns") == 0 && *value && !*end && strncmp(key, "start_", 6) != 0;
-        add(grid, key, is_time ? format_duration(text, sizeof text, number) : value, GRID_PLAIN);
+        bool is_time = length > 3 && strcmp(key + length - 3, "_ns") == 0 && *value && !*end;
+        bool is_date = is_time && length > 12 && strcmp(key + length - 12, "_realtime_ns") == 0;
+        add(grid, strcmp(key, "start_realtime_ns") == 0 ? "started" : key, is_date ? date_text(text, sizeof text, number) : is_time && !internal ? format_duration(text, sizeof text, number) : value, GRID_PLAIN);
     }
 }
 
@@ -61,8 +84,8 @@ static void add_contents(struct app *app, struct grid *grid)
     grid_heading(grid, "Trace", "what is in it");
     add(grid, "file", app->path, GRID_PLAIN);
     add(grid, "time", format_duration(text, sizeof text, app->last_ns - app->first_ns), GRID_PLAIN);
-    if (trace_incomplete(app->trace))
-        add(grid, "incomplete", trace_incomplete(app->trace), GRID_WARN);
+    if (live_view_incomplete(app))
+        add(grid, "incomplete", live_view_incomplete(app), app->live ? GRID_PLAIN : GRID_WARN);
     trace_nodes(app->trace, &count);
     add_count(grid, "machines", count);
     trace_processes(app->trace, &count);
@@ -189,11 +212,13 @@ static int create(struct app *app, void **ret_state, struct error *err)
         return error_set(err, -ENOMEM, "out of memory");
     grid_init(&tab->list.grid, columns, 2);
     add_contents(app, &tab->list.grid);
-    grid_heading(&tab->list.grid, "Recording", "as the recorder noted it");
-    add_metadata(app, &tab->list.grid);
-    add_ledger(app, &tab->list.grid);
     add_machine(app, tab);
+    grid_heading(&tab->list.grid, "Recording", "as the recorder noted it");
+    add_metadata(app, &tab->list.grid, false);
+    add_ledger(app, &tab->list.grid);
     add_processes(app, &tab->list.grid);
+    grid_heading(&tab->list.grid, "Other metadata", "what programs know clocks and communicators by");
+    add_metadata(app, &tab->list.grid, true);
     *ret_state = tab;
     return 0;
 }

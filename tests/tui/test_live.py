@@ -55,6 +55,7 @@ def test_resident_memory_of_a_recording_that_goes_on(open_screen, hprofiler):
     screen.wait("1 System")
     screen.keys("v", "1")  # hides what the program writes
     screen.until(lambda text: re.search(r"^ *sleep \d+ +last [\d.]+ [KM]iB, at most [\d.]+ [KM]iB$", text, re.M), "what is resident")
+    assert "the program runs: this is what is recorded so far" in screen.capture()
     screen.keys("q")
     screen.until(lambda text: "System" not in text, "the program's terminal")
     screen.keys("C-c")

@@ -315,6 +315,10 @@ def test_a_real_run(open_screen, hprofiler):
     screen.keys("Enter")
     screen.wait("ended with status 3, the whole trace")
     screen.wait("program")
+    screen.keys("5")
+    screen.wait("no stacks were recorded: callers are unknown (--perf-callgraph)")
+    screen.keys("6")
+    screen.wait("100.0 %; no stacks were recorded: callers are unknown (--perf-callgraph)")
     screen.keys("q")
     screen.wait("status=3")
 

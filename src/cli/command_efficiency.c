@@ -156,7 +156,7 @@ static int check_series(const struct efficiency_report *report, const struct inv
         pieces += is_piece(report->runs[i].trace);
     if (pieces < 2)
         return 0;
-    return error_set(err, -EINVAL, "efficiency: %zu of these traces have only some of their program's ranks, so they are no runs to compare; put the ranks "
+    return error_set(err, -EINVAL, "%zu of these traces have only some of their program's ranks, so they are no runs to compare; put the ranks "
                      "of each run together first: hprofiler merge-nodes %s ... -o run.hpt", pieces, invocation->operands[0]);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "record/launcher.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,6 +26,13 @@ static bool locale_is_utf8(void)
     return utf8;
 }
 
+/* Launchers give ranks terminals of their own making, wherever the output goes: that is nobody's screen. */
+static bool is_screen(int fd)
+{
+    struct launcher_rank launched;
+    return isatty(fd) && (!launcher_rank_find(&launched) || launched.size == 1);
+}
+
 static unsigned terminal_width(int fd)
 {
     struct winsize size;
@@ -32,7 +40,7 @@ static unsigned terminal_width(int fd)
     const char *text = getenv("COLUMNS");
     if (text && parse_u64(text, &columns) == 0 && columns >= 40 && columns <= 1000)
         return (unsigned)columns;
-    if (!isatty(fd))
+    if (!is_screen(fd))
         return 0; /* a file or a pipe: nothing is cut, so that it can be searched */
     if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
         return size.ws_col;
@@ -43,7 +51,7 @@ struct text_look output_look(int fd)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     bool plain = (no_colour && *no_colour) || !term || strcmp(term, "dumb") == 0;
-    return (struct text_look){.width = terminal_width(fd), .colour = !plain && isatty(fd), .utf8 = locale_is_utf8()};
+    return (struct text_look){.width = terminal_width(fd), .colour = !plain && is_screen(fd), .utf8 = locale_is_utf8()};
 }
 
 int output_text(struct file_writer *out, struct text *text, struct error *err)

@@ -81,6 +81,23 @@ def test_an_output_of_ranks_is_kept_apart(call, tmp_path, output, expected):
     assert names(tmp_path) == [expected]
 
 
+@pytest.mark.parametrize("variables, coloured", [({}, True), ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}, False)])
+def test_a_launchers_terminal_is_no_screen(hprofiler, variables, coloured):
+    environment = {name: value for name, value in os.environ.items() if name not in VARIABLES and name not in ("NO_COLOR", "COLUMNS")}
+    master, slave = os.openpty()
+    with subprocess.Popen([hprofiler, "help"], stdout=slave, env={**environment, "TERM": "xterm", **variables}) as process:
+        os.close(slave)
+        printed = b""
+        try:
+            while chunk := os.read(master, 65536):
+                printed += chunk
+        except OSError: # its other side is closed
+            pass
+        assert process.wait(timeout=30) == 0
+    os.close(master)
+    assert printed and (b"\x1b" in printed) == coloured
+
+
 def test_the_process_id_in_a_name(call, tmp_path):
     call(*RUN, "-o", "p%p.hpt", "--", "true")
     name = names(tmp_path)

@@ -253,6 +253,8 @@ static int read_facts(struct advice_facts *facts, const struct advice_options *o
         result = read_rows(facts, options, own, advices, progress, err);
     if (result == 0)
         result = advice_read_switches(facts, err);
+    if (result == 0)
+        result = advice_read_blocked(facts, err);
     advice_read_ledger(facts);
     return result;
 }

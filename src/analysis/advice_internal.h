@@ -79,6 +79,10 @@ struct advice_facts {
     string_id hot;
     int64_t hot_ns;
 
+    track_id busiest_main;  /* the main thread that used the CPU most; TRACK_NONE: not known */
+    int64_t busiest_cpu_ns; /* of its process */
+    int64_t beside_ns;      /* of its waits: another thread of its process was on a processor */
+
     uint64_t lost, seen;
     string_id lost_source;
 };
@@ -87,6 +91,7 @@ struct advice_facts {
 int advice_read_sums(struct advice_facts *facts, struct error *err);    /* from what traces store */
 int advice_read_samples(struct advice_facts *facts, struct error *err);
 int advice_read_switches(struct advice_facts *facts, struct error *err);
+int advice_read_blocked(struct advice_facts *facts, struct error *err); /* after samples and switches */
 void advice_read_ledger(struct advice_facts *facts);
 int advice_survey(struct advice_facts *facts, const struct progress *progress, struct error *err);
 int advice_read_waits(struct advice_facts *facts, const struct progress *progress, struct error *err);

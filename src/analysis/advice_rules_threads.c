@@ -129,35 +129,37 @@ bool advice_judge_PREEMPTED(const struct advice_facts *facts, struct advice *adv
     return true;
 }
 
-/* The lane of the scheduler's records of a thread. */
-static bool is_main(const struct advice_facts *facts, uint32_t track)
+/* A process that hardly uses the CPU is at a prompt, or waits for others: unless what it waits in was traced there is nothing to say. */
+#define BUSY_PERCENT 5
+
+static double life_of(const struct advice_facts *facts, uint32_t process)
 {
-    uint32_t process = facts->tracks[track].process.index;
-    return process < facts->process_count && facts->tracks[track].tid == facts->processes[process].pid;
+    const struct trace_process *of = &facts->processes[process];
+    bool known = of->start_ns != INT64_MIN && of->end_ns != INT64_MIN && of->end_ns > of->start_ns;
+    double life_ns = known ? (double)of->end_ns - (double)of->start_ns : (double)facts->run_ns;
+    return life_ns < (double)facts->run_ns ? life_ns : (double)facts->run_ns;
 }
 
-/* Of the process that used the CPU most: others, as a launcher, have nothing else to do than wait. */
 bool advice_judge_BLOCKED(const struct advice_facts *facts, struct advice *advice)
 {
-    uint32_t most = 0;
-    int64_t cpu_ns = 0;
-    for (uint32_t i = 0; i < facts->track_count; i++)
-        if (facts->sums.time_ns[ADVICE_SUM_CPU][i] > cpu_ns && is_main(facts, i)) {
-            most = i;
-            cpu_ns = facts->sums.time_ns[ADVICE_SUM_CPU][i];
-        }
-    for (uint32_t i = 0; i < facts->track_count && cpu_ns; i++) {
+    uint32_t most = facts->busiest_main.index;
+    int64_t blocked_ns = -1;
+    for (uint32_t i = 0; i < facts->track_count && most < facts->track_count; i++) {
         const struct trace_track *track = &facts->tracks[i];
-        if (track->kind != TRACK_KIND_SCHED || track->process.index != facts->tracks[most].process.index || track->tid != facts->tracks[most].tid)
-            continue;
-        advice->lane = (track_id){most};
-        advice_bound_by(facts, advice, facts->sums.time_ns[ADVICE_SUM_BLOCKED][i]);
+        if (track->kind == TRACK_KIND_SCHED && track->process.index == facts->tracks[most].process.index && track->tid == facts->tracks[most].tid)
+            blocked_ns = facts->sums.time_ns[ADVICE_SUM_BLOCKED][i];
     }
-    if (advice->bound_ns < 0)
+    if (blocked_ns < 0)
         return false;
-    advice_evidence(advice, "blocked", "ns", (double)advice->bound_ns);
-    advice_evidence(advice, "on the CPU", "ns", (double)cpu_ns);
     int64_t called_ns = facts->sums.time_ns[ADVICE_SUM_SYNC][most] + facts->sums.time_ns[ADVICE_SUM_MPI][most];
+    if (!called_ns && advice_percent((double)facts->busiest_cpu_ns, life_of(facts, facts->tracks[most].process.index)) < BUSY_PERCENT)
+        return false;
+    advice->lane = (track_id){most};
+    advice_bound_by(facts, advice, blocked_ns > facts->beside_ns ? blocked_ns - facts->beside_ns : 0);
+    advice_evidence(advice, "blocked", "ns", (double)blocked_ns);
+    if (facts->beside_ns)
+        advice_evidence(advice, "while its threads ran", "ns", (double)facts->beside_ns);
+    advice_evidence(advice, "on the CPU", "ns", (double)facts->sums.time_ns[ADVICE_SUM_CPU][most]);
     if (called_ns)
         advice_evidence(advice, "in MPI and waits for devices", "ns", (double)called_ns);
     return true;

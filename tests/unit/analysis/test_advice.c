@@ -318,7 +318,23 @@ static void preempted(struct world *world, int64_t amount_ns)
 
 static void blocked(struct world *world, int64_t amount_ns)
 {
-    samples(world, 0, 1, "f", 0, 0);
+    samples(world, 0, 5, "f", 0, 0);
+    add(world, world->sched, 0, amount_ns, "", "blocked", SPAN_KIND_BLOCKED, NULL);
+}
+
+/* Another thread runs from 10 to 80 % of the main thread's wait, but for a moment. */
+static void joins(struct world *world, int64_t amount_ns)
+{
+    track_id other = fixture_track(world->builder, TRACK_KIND_SCHED, "", 43);
+    blocked(world, amount_ns);
+    add(world, other, 0, amount_ns / 10, "", "blocked", SPAN_KIND_BLOCKED, NULL);
+    add(world, other, amount_ns / 2, amount_ns / 2 + 10, "", "preempted", SPAN_KIND_BLOCKED, NULL);
+    add(world, other, amount_ns / 10 * 8, amount_ns, "", "blocked", SPAN_KIND_BLOCKED, NULL);
+}
+
+static void prompts(struct world *world, int64_t amount_ns)
+{
+    samples(world, 0, 4, "f", 0, 0);
     add(world, world->sched, 0, amount_ns, "", "blocked", SPAN_KIND_BLOCKED, NULL);
 }
 
@@ -369,7 +385,7 @@ static const struct rule_case {
     {ADVICE_KERNEL_TIME, kernel_time, SAMPLE_NS, false, "in the kernel", 20000, ""},
     {ADVICE_PAGE_FAULTS, page_faults, SAMPLE_NS, false, "faults", 1234, ""},
     {ADVICE_PREEMPTED, preempted, 1, false, "together", 5000, ""},
-    {ADVICE_BLOCKED, blocked, 1, false, "on the CPU", 1000, ""},
+    {ADVICE_BLOCKED, blocked, 1, false, "on the CPU", 5000, ""},
     {ADVICE_BROKEN_STACKS, broken_stacks, SAMPLE_NS, true, "broken", 20, ""},
     {ADVICE_DATA_LOST, data_lost, 1, true, "lost", 1000, "records"},
 };
@@ -531,6 +547,26 @@ static void test_few_samples_judge_nothing(void **state)
 }
 
 /* The launcher's own time is no part of the run of its ranks. */
+static void test_waits_for_own_threads_and_at_prompts_are_no_news(void **state)
+{
+    struct trace *trace;
+    struct advices *advices = judged(joins, 90000, &trace);
+    const struct advice *advice = find(advices, ADVICE_BLOCKED);
+    (void)state;
+    assert_non_null(advice);
+    assert_int_equal(advice->bound_ns, 90000 - (63000 - 10));
+    advices_destroy(advices);
+    trace_unref(trace);
+    advices = judged(joins, 60000, &trace); /* 18 % are left */
+    assert_null(find(advices, ADVICE_BLOCKED));
+    advices_destroy(advices);
+    trace_unref(trace);
+    advices = judged(prompts, 90000, &trace);
+    assert_null(find(advices, ADVICE_BLOCKED));
+    advices_destroy(advices);
+    trace_unref(trace);
+}
+
 static void test_the_run_is_that_of_the_ranks(void **state)
 {
     (void)state;
@@ -556,6 +592,7 @@ int main(void)
         cmocka_unit_test(test_rules_with_two_conditions_need_both),
         cmocka_unit_test(test_what_cannot_be_judged_says_why),
         cmocka_unit_test(test_few_samples_judge_nothing),
+        cmocka_unit_test(test_waits_for_own_threads_and_at_prompts_are_no_news),
         cmocka_unit_test(test_the_run_is_that_of_the_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

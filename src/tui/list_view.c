@@ -236,7 +236,8 @@ static void add_details(const struct grid *grid, const struct grid_row *row, con
     for (unsigned i = 0; i < last; i++) {
         const struct grid_column *column = &grid->columns[i];
         const char *text = row->cells[i].text, *title = *column->title || !column->csv ? column->title : column->csv;
-        if (!column->bar && *text && (int)text_cells(text, strlen(text)) > widths[i])
+        bool noted = row->note && strncmp(row->note, text, strlen(text)) == 0; /* the note begins with it */
+        if (!column->bar && *text && !noted && (int)text_cells(text, strlen(text)) > widths[i])
             text_addf(out, ", %s%s%s", title, *title ? ": " : "", text);
     }
     if (row->note)

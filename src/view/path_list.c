@@ -22,6 +22,7 @@ const struct grid_column path_list_columns[PATH_LIST_COLUMNS] = {
     [PATH_LIST_BAR] = {.title = "", .width = 8, .bar = true, .drop = 5},
     [PATH_LIST_COUNT] = {.title = "count", .width = 7, .right = true, .drop = 4, .csv = "count"},
     [PATH_LIST_PROOF] = {.title = "proof", .width = 11, .drop = 2, .csv = "proof"},
+    [PATH_LIST_PATTERN] = {.title = "pattern", .width = 18, .drop = 6, .csv = "pattern"},
     [PATH_LIST_BEGIN] = {.title = "begin", .width = 10, .right = true, .drop = 3, .csv = "begin_ns"},
     [PATH_LIST_LANE] = {.title = "lane", .width = 22, .drop = 1, .csv = "lane"},
     [PATH_LIST_NAME] = {.title = "what", .width = 24, .csv = "what"},
@@ -225,13 +226,19 @@ static void add_hops(struct filling *filling)
         grid_set(filling->grid, 0, 0, "there are more: `hprofiler critical-path --top 0` lists all");
 }
 
-/* "MPI_Recv of rank 1 main (101) waited for MPI_Send of rank 0 main (100)" */
+/* "MPI_Recv of rank 1 main (101) waited for MPI_Send of rank 0 main (100)". Where nobody is to blame: why it
+ * waited. */
 static void add_blame_text(const struct filling *filling, const struct wait_blame *blame, struct text *out)
 {
     const char *cause = trace_text(filling->trace, blame->cause), *victim = trace_text(filling->trace, blame->victim);
     if (*victim)
         text_addf(out, "%s of ", victim);
     text_add_lane_label(out, filling->trace, blame->victim_lane);
+    if (!*cause && blame->cause_lane.index == ID_NONE) {
+        text_addf(out, *victim ? " waited (%s); nobody is charged" : " had nothing to do (%s); nobody is charged",
+                  wait_pattern_name((enum wait_pattern)blame->pattern));
+        return;
+    }
     text_addf(out, *victim ? " waited for %s" : " had nothing to do until %s", *cause ? cause : "code outside of calls");
     if (blame->cause_lane.index == ID_NONE)
         return;
@@ -256,6 +263,7 @@ static void add_blame(struct filling *filling, const struct path_blame *blame)
         struct grid_row *row = add_row(filling, &target, wait->time_ns, name.data ? name.data : "");
         set_count(filling, wait->count);
         grid_set(filling->grid, PATH_LIST_PROOF, 0, confidence_name((enum confidence)wait->confidence));
+        grid_set(filling->grid, PATH_LIST_PATTERN, 0, wait_pattern_name(pattern));
         text_addf(&note, "%s: %s. To remove it: %s.", wait_pattern_name(pattern), wait_pattern_text(pattern), wait_pattern_remedy(pattern));
         grid_note(filling->grid, note.data ? note.data : "");
         if (row)

@@ -173,6 +173,35 @@ static void test_rows_of_a_screen_lead_to_spans_and_places(void **state)
     end(&fixture);
 }
 
+static void test_blame_has_its_pattern_and_may_be_nobodys(void **state)
+{
+    struct fixture fixture = start();
+    struct grid grid;
+    struct path_list list = {0};
+    struct text csv = TEXT_INIT;
+    struct wait_blame waits[] = {
+        {.cause = STRING_NONE, .cause_lane = TRACK_NONE, .victim = STRING_NONE, .victim_lane = {0}, .function = STRING_NONE,
+         .pattern = WAIT_NXN_COMPLETION, .count = 1, .time_ns = 7},
+        {.cause = STRING_NONE, .cause_lane = {1}, .victim = STRING_NONE, .victim_lane = {0}, .function = STRING_NONE,
+         .pattern = WAIT_NXN, .count = 1, .time_ns = 5},
+    };
+    const struct path_blame blame = {waits, 2};
+    (void)state;
+    assert_int_equal(path_rows_create(fixture.report.path, fixture.report.parts, NULL, PATH_BY_ACTIVITY, &fixture.report.rows, NULL), 0);
+    grid_init(&grid, path_list_columns, PATH_LIST_COLUMNS);
+    assert_int_equal(path_list_fill(fixture.trace, &fixture.report, &blame, &grid, &list), 0);
+    row_of(&grid, "Blame", "main (7) had nothing to do (n x n completion); nobody is charged");
+    row_of(&grid, "Blame", "main (7) had nothing to do until code outside of calls of device 1 stream 3");
+    grid_add_csv(&grid, &csv);
+    assert_non_null(strstr(csv.data, ",pattern,"));
+    assert_non_null(strstr(csv.data, ",wait at n x n,"));
+    text_finish(&csv);
+    path_list_finish(&list);
+    grid_finish(&grid);
+    path_rows_destroy(fixture.report.rows);
+    end(&fixture);
+}
+
 static void test_longest_spans_are_found_by_lane(void **state)
 {
     struct trace_builder *builder = fixture_builder(0);
@@ -197,6 +226,7 @@ int main(void)
         cmocka_unit_test(test_the_path_becomes_a_track),
         cmocka_unit_test(test_rows_of_a_screen_lead_to_spans_and_places),
         cmocka_unit_test(test_longest_spans_are_found_by_lane),
+        cmocka_unit_test(test_blame_has_its_pattern_and_may_be_nobodys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

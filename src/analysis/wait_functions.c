@@ -138,7 +138,7 @@ int wait_functions_find(const struct trace *trace, struct wait_outside *stretche
         return 0;
     naming.stacks = trace_stacks(trace, &naming.stack_count);
     naming.frames = trace_frames(trace, &naming.frame_count);
-    naming.sampled = calloc(found_count, sizeof *naming.sampled);
+    naming.sampled = calloc(found_count + 1, sizeof *naming.sampled);
     if (!naming.sampled)
         return -ENOMEM;
     map_init(&naming.weights);

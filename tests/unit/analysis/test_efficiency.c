@@ -147,7 +147,7 @@ static void test_times_of_a_small_run(void **state)
 {
     (void)state;
     struct trace *trace = two_ranks();
-    struct efficiency *run;
+    struct efficiency *run = NULL;
     struct error err = ERROR_INIT;
     if (efficiency_create(trace, NULL, NULL, &run, &err) < 0)
         fail_msg("%s", err.text);
@@ -203,7 +203,7 @@ static void test_a_thread_without_a_processor_is_not_useful(void **state)
     off_processor(&world, 100, 4, main_ns, main_names);
     off_processor(&world, 101, 1, worker_ns, worker_names);
     struct trace *trace = fixture_finish(world.builder);
-    struct efficiency *run;
+    struct efficiency *run = NULL;
     assert_int_equal(efficiency_create(trace, NULL, NULL, &run, NULL), 0);
     const int64_t useful_ns[4] = {790 - 150, 190 - 50, 790, 390}, preempted_ns[4] = {150, 50, 0, 0};
     for (int i = 0; i < 4; i++) {
@@ -228,7 +228,7 @@ static void test_a_window_cuts_all_times(void **state)
 {
     (void)state;
     struct trace *trace = two_ranks();
-    struct efficiency *run;
+    struct efficiency *run = NULL;
     const struct efficiency_options options = {.has_window = true, .begin_ns = 200, .end_ns = 650};
     assert_int_equal(efficiency_create(trace, &options, NULL, &run, NULL), 0);
     assert_int_equal(run->threads[0].useful_ns, 100 + 290);
@@ -249,7 +249,7 @@ static void test_a_recording_that_is_a_part_is_no_longer_than_it(void **state)
     struct trace *trace = fixture_finish(world.builder), *part;
     struct error err = ERROR_INIT;
     const struct trace_part options = {.has_window = true, .begin_ns = 150, .end_ns = 1050};
-    struct efficiency *run;
+    struct efficiency *run = NULL;
     if (trace_select(trace, &options, NULL, &part, &err) < 0 || efficiency_create(part, NULL, NULL, &run, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(run->process_count, 2);
@@ -285,7 +285,7 @@ static void test_nccl_is_use_of_a_device_or_communication(void **state)
         assert_int_equal(trace_builder_add_link(world.builder, &link), 0);
     }
     struct trace *trace = fixture_finish(world.builder);
-    struct efficiency *run;
+    struct efficiency *run = NULL;
     struct error err = ERROR_INIT;
     if (efficiency_create(trace, NULL, NULL, &run, &err) < 0)
         fail_msg("%s", err.text);

@@ -155,7 +155,8 @@ def stage_clang(stage):
     need("clang")
     folder = stage.build("-DHP_FUZZ=ON", compiler="clang") # one build for this stage, for fuzz and for tidy
     stage.ctest(folder, "-E", NOT_SANITIZED, ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1",
-                UBSAN_OPTIONS="print_stacktrace=1", HP_SANITIZED="address", **FEWER)
+                LSAN_OPTIONS=f"suppressions={ROOT}/tests/lint/leaks.txt:print_suppressions=0", UBSAN_OPTIONS="print_stacktrace=1",
+                HP_SANITIZED="address", **FEWER)
 
 
 def stage_tsan(stage):

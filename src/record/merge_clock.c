@@ -10,10 +10,13 @@
 #include <stdlib.h>
 
 #define SHIFT 48
+#define RAW_LIMIT_NS (INT64_C(1) << 60) /* 36 years: what is beyond is no time, and differences stay far from overflow */
 #define LEAST_BASE_NS 50000 /* two readings of 50 ns each over less than this would bend times by more than 0.2 % */
 
 int clock_pairs_add(struct clock_pairs *pairs, const struct wire_calibration *record)
 {
+    if (record->raw_ns <= -RAW_LIMIT_NS || record->raw_ns >= RAW_LIMIT_NS)
+        return 0;
     struct clock_pair *items = array_reserve(pairs->items, &pairs->capacity, pairs->count + 1, sizeof *items);
     if (!items)
         return -ENOMEM;

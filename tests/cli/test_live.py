@@ -114,7 +114,7 @@ def facts(hprofiler, trace):
     """What two recordings of one program have in common."""
     ask = lambda sql: [tuple(row.values()) for row in query(hprofiler, trace, sql)]
     return {"summary": sorted(summary(hprofiler, trace)),
-            "metadata": ask("select key from metadata where key not like 'sampling.%' and key not like 'overhead.%' order by 1"),
+            "metadata": ask("select key from metadata where key not like 'sampling.%' and key not like 'overhead.%' and key not like 'resident.%' order by 1"),
             "tracks": ask("select kind, count(*) from tracks group by 1 order by 1"),
             "spans": ask("select distinct category, kind from spans order by 1, 2"),
             "ledger": ask("select distinct source from ledger where recorded > 0 order by 1"),

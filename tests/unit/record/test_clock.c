@@ -56,11 +56,26 @@ static void test_two_near_pairs_or_one_are_no_line(void **state)
     free(pairs.items);
 }
 
+static void test_what_is_no_time_is_no_pair(void **state)
+{
+    struct clock_pairs pairs = {0};
+    struct clock_line line = {0};
+    add(&pairs, 1, -8536140985611058200, 10);
+    add(&pairs, 2000000, INT64_MAX, 10);
+    add(&pairs, 1000000, 1000000, 50);
+    add(&pairs, 3000000, 3000000, 50);
+    clock_line_fit(&pairs, &line);
+    assert_int_equal(pairs.count, 2);
+    assert_int_equal(clock_line_at(&line, 2000000), 2000000);
+    free(pairs.items);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_line_is_exact_far_away),
         cmocka_unit_test(test_badly_read_pairs_are_passed_over),
+        cmocka_unit_test(test_what_is_no_time_is_no_pair),
         cmocka_unit_test(test_two_near_pairs_or_one_are_no_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ CROSS_MODULES = ("base", "wire", "trace", "symbol")
 # Lint reads sources, bench and the comparisons with gdb and perf measure, foreign programs read files: none of it depends on the build.
 NOT_SANITIZED = r"^((lint|bench|unwind|foreign)\.|cli\.test_targets_agree)"
 # A sanitizer finds by code that runs, not by how often: the plain build's stage has the full numbers.
-FEWER = {"HPROFILER_KILLS": "6", "HPROFILER_HOSTILE_COPIES": "20", "HPROFILER_KNOWN_SEEDS": "2", "HPROFILER_KILL_MOMENTS": "4"}
+FEWER = {"HPROFILER_KILLS": "6", "HPROFILER_HOSTILE_COPIES": "20", "HPROFILER_KNOWN_SEEDS": "1", "HPROFILER_KILL_MOMENTS": "4"}
 
 
 class Skip(Exception):

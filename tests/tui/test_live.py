@@ -97,8 +97,10 @@ def test_the_window_follows_the_end_until_one_zooms(live):
     run.screen.until(lambda text: bottom(text).endswith(" 199.00 ms"), "window of all")
     run.tell("steps", 4)
     run.screen.until(lambda text: bottom(text).endswith(" 399.00 ms"), "longer window")
-    run.screen.keys("+", "+")
-    window = bottom(run.screen.until(lambda text: " from " in bottom(text), "zoomed window")).split()[-5:]
+    run.screen.keys("+")
+    once = bottom(run.screen.until(lambda text: " from " in bottom(text), "zoomed window")).split()[-5:]
+    run.screen.keys("+")
+    window = bottom(run.screen.until(lambda text: bottom(text).split()[-5:] != once, "narrower window")).split()[-5:]
     told = time.monotonic()
     run.tell("steps", 5)
     run.screen.until(lambda text: age_s(text) < time.monotonic() - told - 0.1, "the newer trace")
@@ -242,7 +244,7 @@ def test_the_keyboard_is_given_and_taken_back(live):
 
 
 def test_the_program_has_the_size_of_the_pane(live):
-    run = live("trap 'stty size > size.new; mv size.new size' WINCH; stty size; while :; do sleep 0.05; done", rows=24)
+    run = live("trap 'stty size > size.new; mv size.new size' WINCH; while :; do stty size; sleep 0.1; done", rows=24)
     run.screen.wait("7 80")
     run.screen.tmux("resize-window", "-x", "100", "-y", "44")
     run.screen.until(lambda _: (run.folder / "size").exists() and (run.folder / "size").read_text() == "15 100\n", "new size")

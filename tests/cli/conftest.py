@@ -171,3 +171,16 @@ def runner(hprofiler, tmp_path):
     """A Runner in an own directory, which is removed at once: traces of a whole suite would fill a small disk."""
     yield Runner(hprofiler, tmp_path)
     shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def waiting_threads(hprofiler, apps, tmp_path_factory):
+    """A trace of threads that wait for each other: there are waits, delays, hops and slack, and samples where the machine lets them be taken."""
+    program = next((apps / name for name in ("waits_openmp-clang", "waits_openmp") if (apps / name).exists()), None)
+    if not program:
+        pytest.skip("no compiler with OpenMP is installed")
+    path = tmp_path_factory.mktemp("waiting") / "t.hpt"
+    done = subprocess.run([hprofiler, "run", "--no-summary", "-o", path, "--", program, "critical", "implicit_barrier"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return path

@@ -33,17 +33,9 @@ def assert_keys(found, expected, where):
                 assert set(value) == set(inner), f"{where}: {key}"
 
 
-@pytest.fixture(scope="module")
-def trace(hprofiler, apps, tmp_path_factory):
-    """Threads that wait for each other: there are waits, delays, hops and slack."""
-    program = next((apps / name for name in ("waits_openmp-clang", "waits_openmp") if (apps / name).exists()), None)
-    if not program:
-        pytest.skip("no compiler with OpenMP is installed")
-    path = tmp_path_factory.mktemp("keys") / "t.hpt"
-    done = subprocess.run([hprofiler, "run", "--no-summary", "-o", path, "--", program, "critical", "implicit_barrier"],
-                          capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return path
+@pytest.fixture
+def trace(waiting_threads):
+    return waiting_threads
 
 
 def ask(hprofiler, *arguments):

@@ -98,6 +98,8 @@ int main(int argc, char **argv)
 }
 """
 
+RUNS = 3  # at most: the host of a virtual machine takes time that its guests' CPU clocks count
+
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
@@ -132,12 +134,14 @@ def test_duration_and_delay_cut_the_samples(runner, program):
 
 def test_weights_are_cpu_time_whatever_the_frequency(runner, program):
     for frequency in ("49", "999", "4999"):
-        profiled = runner.profiled([program, "burn", "0.4"], ["--perf-freq", frequency])
-        facts = metadata(profiled)
-        sampled = rows(profiled, "SELECT sum(weight) w FROM samples WHERE event <> 'page-fault'")[0]["w"]
-        assert sampled + int(facts["sampling.unsampled_ns"]) == pytest.approx(int(facts["sampling.cpu_ns"]), rel=0.01)
-        # The program's own CPU clock said 0.4 s; samples cost some more, on some machines a lot of it at 4,999 Hz.
-        assert 0.39e9 < int(facts["sampling.cpu_ns"]) < 0.7e9
+        for _ in range(RUNS):
+            profiled = runner.profiled([program, "burn", "0.4"], ["--perf-freq", frequency])
+            facts = metadata(profiled)
+            sampled = rows(profiled, "SELECT sum(weight) w FROM samples WHERE event <> 'page-fault'")[0]["w"]
+            assert sampled + int(facts["sampling.unsampled_ns"]) == pytest.approx(int(facts["sampling.cpu_ns"]), rel=0.01)
+            if int(facts["sampling.cpu_ns"]) == pytest.approx(0.4e9, rel=0.15):
+                break
+        assert int(facts["sampling.cpu_ns"]) == pytest.approx(0.4e9, rel=0.15)
 
 
 def test_naps_are_blocked_spans(runner, program):
@@ -276,7 +280,7 @@ def test_refused_sampling_falls_back_to_timers_in_the_target(runner, program, st
     top = profiled.summary()["functions"][0]
     assert top["name"] == "hot_loop" and top["percent"] > 80
     total = rows(profiled, "SELECT sum(weight) w FROM samples")[0]["w"]
-    assert 0.51e9 < total < 0.9e9  # timers cost the program some, too
+    assert total == pytest.approx(0.6e9, rel=0.15)
     if stacks:
         sampling = profiled.summary()["sampling"]
         assert sampling["samples_truncated"] < 0.1 * sampling["samples"]

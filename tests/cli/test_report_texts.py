@@ -13,17 +13,9 @@ PATTERNS = {name: (text, remedy) for name, text, remedy in re.findall(
     r'WAIT_PATTERN\(\w+, "([^"]*)", \w+,\s*"([^"]*)",\s*"([^"]*)"\)', (ROOT / "src/analysis/wait_patterns.def").read_text())}
 
 
-@pytest.fixture(scope="module")
-def trace(hprofiler, apps, tmp_path_factory):
-    """Threads that wait for each other, with samples of the CPU where the machine lets them be taken."""
-    program = next((apps / name for name in ("waits_openmp-clang", "waits_openmp") if (apps / name).exists()), None)
-    if not program:
-        pytest.skip("no compiler with OpenMP is installed")
-    path = tmp_path_factory.mktemp("texts") / "t.hpt"
-    done = subprocess.run([hprofiler, "run", "--no-summary", "-o", path, "--", program, "critical", "implicit_barrier"],
-                          capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return path
+@pytest.fixture
+def trace(waiting_threads):
+    return waiting_threads
 
 
 def ask(hprofiler, *arguments, columns=80):

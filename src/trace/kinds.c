@@ -35,20 +35,31 @@ static const char *const payload_kind_names[] = {
 #include "wire/kinds.def"
 };
 
-struct owned_field {
-    enum payload_kind owner;
-    struct payload_field field;
-};
-static const struct owned_field all_fields[] = {
-#define FIELD(payload, name, type, unit) {PAYLOAD_##payload, {#name, PAYLOAD_TYPE_##type, unit}},
-#include "wire/kinds.def"
-};
-#define ALL_FIELDS_COUNT (sizeof(all_fields) / sizeof(all_fields[0]))
-
-/* Fields of one payload must stand together, so that a slice of one flat array describes them. */
+/* Fields of one payload stand together and in the payloads' order, so that a slice of one flat array describes them. */
 static const struct payload_field flat_fields[] = {
 #define FIELD(payload, name, type, unit) {#name, PAYLOAD_TYPE_##type, unit},
 #include "wire/kinds.def"
+};
+#define FLAT_FIELDS_COUNT (sizeof(flat_fields) / sizeof(flat_fields[0]))
+
+enum flat_position { /* FIRST_X: how many fields stand before those of X; the enumerator behind it takes the count back */
+#define FIELDS(payload) FIRST_##payload, BEFORE_##payload = FIRST_##payload - 1,
+#define FIELD(payload, name, type, unit) AT_##payload##_##name,
+#include "wire/kinds.def"
+};
+enum payload_order {
+#define FIELDS(payload) ORDER_##payload,
+#define FIELD(payload, name, type, unit)
+#include "wire/kinds.def"
+};
+#define FIELDS(payload) _Static_assert((int)ORDER_##payload + (int)PAYLOAD_BLOCKED == (int)PAYLOAD_##payload, "FIELDS in the order of PAYLOAD");
+#define FIELD(payload, name, type, unit)
+#include "wire/kinds.def"
+static const uint16_t first_fields[] = {
+#define FIELDS(payload) FIRST_##payload,
+#define FIELD(payload, name, type, unit)
+#include "wire/kinds.def"
+    FLAT_FIELDS_COUNT,
 };
 
 static const char *name_at(const char *const *names, size_t count, size_t index)
@@ -85,14 +96,12 @@ DEFINE_NAMES(payload_kind)
 
 const struct payload_field *payload_fields(enum payload_kind kind, size_t *ret_count)
 {
-    size_t first = 0;
-    while (first < ALL_FIELDS_COUNT && all_fields[first].owner != kind)
-        first++;
-    size_t end = first;
-    while (end < ALL_FIELDS_COUNT && all_fields[end].owner == kind)
-        end++;
-    *ret_count = end - first;
-    return end > first ? &flat_fields[first] : NULL;
+    *ret_count = 0;
+    if (kind < PAYLOAD_BLOCKED || kind >= PAYLOAD_COUNT)
+        return NULL;
+    size_t order = (size_t)kind - PAYLOAD_BLOCKED;
+    *ret_count = (size_t)(first_fields[order + 1] - first_fields[order]);
+    return *ret_count ? &flat_fields[first_fields[order]] : NULL;
 }
 
 int32_t wait_exit_status(int32_t wait_status)

@@ -438,7 +438,8 @@ static void processes()
     pid_t children[2];
     for (auto &child : children)
         if ((child = fork()) == 0) {
-            freopen("/dev/null", "w", stdout);
+            if (!freopen("/dev/null", "w", stdout))
+                _exit(126);
             execl("/proc/self/exe", "cuda_counts", "spins", (char *)NULL);
             _exit(127);
         }

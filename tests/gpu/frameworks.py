@@ -10,6 +10,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -139,7 +140,7 @@ def torch_second_client(own):
 def nccl(own):
     import torch
     import torch.distributed as distributed
-    distributed.init_process_group("nccl", init_method="tcp://127.0.0.1:" + os.environ.get("NCCL_TEST_PORT", "29517"), rank=0, world_size=1)
+    distributed.init_process_group("nccl", init_method="tcp://127.0.0.1:" + os.environ["NCCL_TEST_PORT"], rank=0, world_size=1)
     data = torch.ones(1024, device="cuda")
     for _ in range(5):
         distributed.all_reduce(data)
@@ -149,6 +150,11 @@ def nccl(own):
 
 
 nccl_wrapped = nccl
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
 
 
 def run(command, **environment):
@@ -169,14 +175,13 @@ def measured(hprofiler, trace, name):
 
 def compare(hprofiler, name, folder):
     work = [sys.executable, "-B", __file__, "work", name]
-    own = run([*work, "own"], NCCL_TEST_PORT="29511")
+    own = run([*work, "own"], NCCL_TEST_PORT=free_port())
     if own.returncode:
         return f"{name:20} left out: {own.stderr.strip().splitlines()[-1] if own.stderr.strip() else own.returncode}", True
     expected = int(own.stdout.split()[-1])
     trace = folder / f"{name}.hpt"
     variables = {"NCCL_PROFILER_PLUGIN": "none"} if name == "nccl_wrapped" else {}
-    port = {"nccl": "29512", "nccl_wrapped": "29513"}.get(name, "0")
-    done = run([hprofiler, "run", "-b", "cuda,nccl", "--no-summary", "-o", trace, "--", *work, "plain"], NCCL_TEST_PORT=port, **variables)
+    done = run([hprofiler, "run", "-b", "cuda,nccl", "--no-summary", "-o", trace, "--", *work, "plain"], NCCL_TEST_PORT=free_port(), **variables)
     if done.returncode:
         return f"{name:20} failed under hprofiler: {done.stderr[-300:]}", False
     seen = measured(hprofiler, trace, name)

@@ -104,6 +104,11 @@ class Profiled(Outcome):
         assert done.returncode == 0, done.stderr.decode(errors="replace")
         return json.loads(done.stdout)
 
+    def agreed_hz(self):
+        """Samples a second of CPU time that the kernel has agreed to; None where it then throttled sampling, as it may at any time."""
+        facts = {row["key"]: row["value"] for row in self.query("SELECT key, value FROM metadata WHERE key IN ('sampling.frequency', 'sampling.throttles')")}
+        return None if "sampling.throttles" in facts else int(facts["sampling.frequency"])
+
 
 class Runner:
     """Runs programs in fresh directories, bare and profiled, with equal surroundings."""

@@ -98,7 +98,9 @@ int main(int argc, char **argv)
 }
 """
 
-RUNS = 3  # at most: the host of a virtual machine takes time that its guests' CPU clocks count
+# At most: the host of a virtual machine takes time that its guests' CPU clocks count, a machine may freeze whom it likes, and the kernel
+# lowers the rate at which it samples by itself. What then follows all the same is asserted of each run, what does not of one.
+RUNS = 3
 
 
 @pytest.fixture(scope="module")
@@ -122,14 +124,26 @@ def metadata(profiled):
     return {row["key"]: row["value"] for row in rows(profiled, "SELECT key, value FROM metadata")}
 
 
+def in_hot_loop(profiled):
+    """Of samples taken there, by `flags & 1`: how many stacks are cut off, how many whole. No matter how many samples there are."""
+    counts = {row["cut"]: row["n"] for row in rows(profiled, "SELECT flags & 1 AS cut, count(*) AS n FROM samples WHERE event <> 'page-fault' AND stack IN "
+                                                             "(SELECT stack FROM frames WHERE depth = 0 AND name = 'hot_loop') GROUP BY 1")}
+    return counts.get(1, 0), counts.get(0, 0)
+
+
 def test_duration_and_delay_cut_the_samples(runner, program):
-    profiled = runner.profiled([program, "burn", "1.2"], ["--delay", "0.3", "--duration", "0.3"])
-    assert profiled.status == 0
-    begin, end, cpu_ns = rows(profiled, "SELECT min(time_ns) b, max(time_ns) e, sum(weight) w FROM samples WHERE event <> 'page-fault'")[0].values()
-    assert 0.295e9 < begin and end - begin < 0.31e9
-    assert cpu_ns < 0.31e9
-    sched = rows(profiled, "SELECT count(*) n FROM spans WHERE kind = 'blocked' AND begin_ns > 1000000000")[0]["n"]
-    assert sched == 0
+    for _ in range(RUNS): # who is frozen for all that time has no samples
+        profiled = runner.profiled([program, "burn", "1.2"], ["--delay", "0.3", "--duration", "0.3"])
+        assert profiled.status == 0
+        facts = metadata(profiled)
+        window = int(facts["recording.begin_ns"]), int(facts["recording.end_ns"])
+        assert window[0] >= 0.3e9 and window[1] - window[0] <= 0.3e9
+        begin, end, cpu_ns = rows(profiled, "SELECT min(time_ns) b, max(time_ns) e, sum(weight) w FROM samples WHERE event <> 'page-fault'")[0].values()
+        assert rows(profiled, f"SELECT count(*) n FROM spans WHERE kind = 'blocked' AND end_ns > {window[1]}")[0]["n"] == 0
+        if cpu_ns:
+            break
+    assert window[0] <= begin and end <= window[1]
+    assert 0 < cpu_ns <= window[1] - window[0]
 
 
 def test_weights_are_cpu_time_whatever_the_frequency(runner, program):
@@ -146,8 +160,12 @@ def test_weights_are_cpu_time_whatever_the_frequency(runner, program):
 
 def test_naps_are_blocked_spans(runner, program):
     profiled = runner.profiled([program, "naps"])
-    naps = rows(profiled, "SELECT end_ns - begin_ns AS ns, name FROM spans WHERE kind = 'blocked' AND name = 'blocked' AND end_ns - begin_ns > 19000000")
-    assert len(naps) == 10
+    naps = rows(profiled, "SELECT begin_ns, end_ns FROM spans WHERE kind = 'blocked' AND name = 'blocked' AND end_ns - begin_ns >= 19000000 ORDER BY begin_ns")
+    assert len(naps) >= 10  # a slow disk may let it wait as long for its code
+    assert all(one["end_ns"] <= other["begin_ns"] for one, other in zip(naps, naps[1:]))
+    cpu_ns = rows(profiled, "SELECT sum(weight) w FROM samples WHERE event <> 'page-fault'")[0]["w"]
+    life = rows(profiled, "SELECT end_ns - start_ns AS ns FROM processes")[0]["ns"]
+    assert sum(nap["end_ns"] - nap["begin_ns"] for nap in naps) + cpu_ns <= life
     kinds = {row["name"] for row in rows(profiled, "SELECT DISTINCT name FROM spans WHERE kind = 'blocked'")}
     assert kinds <= {"blocked", "preempted"}
 
@@ -162,22 +180,23 @@ def test_a_process_lives_as_long_as_its_last_thread(runner, program):
 
 
 def test_page_faults_are_counted_and_sampled(runner, program):
-    profiled = runner.profiled([program, "faults"])
-    assert 4000 <= int(metadata(profiled)["sampling.page_faults"]) < 5000
+    cpu = min(os.sched_getaffinity(0))  # every 250th is sampled, of each CPU
+    profiled = runner.profiled([program, "faults"], preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    faults = int(metadata(profiled)["sampling.page_faults"])
+    assert 4000 <= faults < 5000
     weight = rows(profiled, "SELECT sum(weight) w FROM samples WHERE event = 'page-fault'")[0]["w"]
-    assert 3000 <= weight <= 5000
+    assert faults - 250 < weight <= faults
 
 
 @pytest.mark.parametrize("depth, size, whole", [(20, "16384", True), (600, "8192", False)])
 def test_a_stack_deeper_than_its_copy_is_flagged(runner, program, depth, size, whole):
     profiled = runner.profiled([program, "deep", "0.2", str(depth)], ["--perf-callgraph", f"dwarf,{size}"])
     sampling = profiled.summary()["sampling"]
-    assert sampling["samples"] > 100
-    share = sampling["samples_truncated"] / sampling["samples"]
-    assert share < 0.05 if whole else share > 0.95
+    cut, reaching = in_hot_loop(profiled)
+    assert (reaching > 0 and cut == 0) if whole else (cut > 0 and reaching == 0)
     by = sampling["samples_truncated_by"]
-    assert sum(by.values()) == sampling["samples_truncated"]
-    assert whole or by["copy-ended"] > 0.95 * sampling["samples"]
+    assert sum(by.values()) == sampling["samples_truncated"] <= sampling["samples"]
+    assert whole or by["copy-ended"] >= cut
     assert whole or "end with the copied piece" in " ".join(profiled.text_summary().split())
 
 
@@ -187,8 +206,8 @@ def test_a_function_of_a_stripped_program_is_one_function(runner, program, tmp_p
     stripped = tmp_path / "stripped"
     subprocess.run(["strip", "-o", str(stripped), str(program)], check=True)
     profiled = runner.profiled([stripped, "burn", "0.3"])
-    top = profiled.summary()["functions"][0]
-    assert top["name"].startswith("stripped+0x") and top["percent"] > 80
+    own = [function for function in profiled.summary()["functions"] if function["name"].startswith("stripped+0x")]
+    assert own[0]["self_ns"] > 0.8 * sum(function["self_ns"] for function in own)
 
 
 def test_of_many_processes_those_with_most_cpu_time_are_shown(runner, program):
@@ -220,8 +239,8 @@ def test_how_each_process_ended_is_said_as_far_as_it_is_known(runner, program):
 
 def test_frame_pointer_stacks_reach_the_root(runner, program):
     profiled = runner.profiled([program, "deep", "0.2", "20"], ["--perf-callgraph", "fp"])
-    sampling = profiled.summary()["sampling"]
-    assert sampling["samples_truncated"] < 0.1 * sampling["samples"]
+    cut, reaching = in_hot_loop(profiled)
+    assert reaching > 0 and cut == 0
     depth = rows(profiled, "SELECT count(*) n FROM frames WHERE name = 'deep' AND stack = (SELECT stack FROM samples "
                            "WHERE event <> 'page-fault' GROUP BY stack ORDER BY count(*) DESC LIMIT 1)")[0]["n"]
     assert depth == 21
@@ -237,21 +256,30 @@ def test_all_cores_busy_loses_no_stack(runner, program):
             other.kill()
             other.wait()
     sampling = profiled.summary()["sampling"]
-    assert sampling["samples"] > 300
-    assert sampling["samples_truncated"] < 0.05 * sampling["samples"]
+    cut, reaching = in_hot_loop(profiled)
+    assert reaching > 0.5 * sampling["samples"] and cut == 0
+    assert sampling["sampled_ns"] + sampling["unsampled_ns"] > 0.3e9
     ledger = [row for row in profiled.summary()["ledger"] if row["source"] == "cpu samples"]
     assert sum(row["seen"] for row in ledger) == sum(row["recorded"] + row["lost"] for row in ledger)
 
 
 def test_a_frequency_over_the_limit_is_clamped_and_said(runner, program):
-    limit = int(pathlib.Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text())
-    if limit >= 100000:
-        pytest.skip("this kernel allows every frequency that can be asked for")
-    profiled = runner.profiled([program, "burn", "0.05"], ["--perf-freq", str(limit + 1000)])
+    def read_limit():
+        return int(pathlib.Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text())
+    for _ in range(RUNS): # the kernel may lower it at any time
+        limit = read_limit()
+        if limit >= 100000:
+            pytest.skip("this kernel allows every frequency that can be asked for")
+        asked = min(limit + 1000, 100000)
+        profiled = runner.profiled([program, "burn", "0.05"], ["--perf-freq", str(asked)])
+        if read_limit() == limit:
+            break
+    else:
+        pytest.skip("this kernel changes its limit all the time")
     assert profiled.status == 0
     assert "perf_event_max_sample_rate" in profiled.own_stderr()
     facts = metadata(profiled)
-    assert facts["sampling.frequency"] == str(limit) and facts["sampling.frequency_asked"] == str(limit + 1000)
+    assert facts["sampling.frequency"] == str(limit) and facts["sampling.frequency_asked"] == str(asked)
 
 
 def test_lbr_steps_down_where_there_is_none(runner, program):
@@ -273,13 +301,16 @@ def refuse_perf_events():
 
 @pytest.mark.parametrize("stacks", [[], ["--perf-callgraph", "fp"], ["--perf-callgraph", "dwarf"]])
 def test_refused_sampling_falls_back_to_timers_in_the_target(runner, program, stacks):
-    profiled = runner.profiled([program, "deep", "0.6", "20"], stacks, preexec_fn=refuse_perf_events)
-    assert profiled.status == 0
-    assert "timers" in profiled.own_stderr()
-    assert metadata(profiled)["sampling.event"] == "timer"
-    top = profiled.summary()["functions"][0]
+    for _ in range(RUNS):
+        profiled = runner.profiled([program, "deep", "0.6", "20"], stacks, preexec_fn=refuse_perf_events)
+        assert profiled.status == 0
+        assert "timers" in profiled.own_stderr()
+        assert metadata(profiled)["sampling.event"] == "timer"
+        top = profiled.summary()["functions"][0]
+        total = rows(profiled, "SELECT sum(weight) w FROM samples")[0]["w"]
+        if top["name"] == "hot_loop" and top["percent"] > 80 and total == pytest.approx(0.6e9, rel=0.15):
+            break
     assert top["name"] == "hot_loop" and top["percent"] > 80
-    total = rows(profiled, "SELECT sum(weight) w FROM samples")[0]["w"]
     assert total == pytest.approx(0.6e9, rel=0.15)
     if stacks:
         sampling = profiled.summary()["sampling"]
@@ -340,8 +371,8 @@ def test_code_made_at_run_time_has_the_names_of_its_map(runner, program):
 
 
 def test_what_goes_on_after_the_main_process_is_said(runner, program):
-    profiled = runner.profiled(["sh", "-c", f"{program} burn 2 >/dev/null 2>&1 & exit 3"])
-    subprocess.run(["pkill", "-f", f"{program} burn 2"], check=False)
+    profiled = runner.profiled(["sh", "-c", f"{program} burn 30 >/dev/null 2>&1 & exit 3"])
+    subprocess.run(["pkill", "-f", f"{program} burn 30"], check=False)
     assert profiled.status == 3
     assert "goes on" in profiled.own_stderr()
 
@@ -357,40 +388,50 @@ class Trace:
         return json.loads(done.stdout)
 
 
-def test_attach_follows_threads_that_come_and_leaves_the_target_alone(runner, hprofiler, program, tmp_path):
+def attach(hprofiler, pid, trace, seconds):
+    """Returns the trace, and how long it took in all."""
+    begin = time.monotonic()
+    done = subprocess.run([hprofiler, "attach", "-p", str(pid), "--duration", str(seconds), "--no-summary", "-o", str(trace)],
+                          capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return Trace(hprofiler, trace), time.monotonic() - begin
+
+
+def test_attach_follows_threads_that_come_and_leaves_the_target_alone(hprofiler, program, tmp_path):
     target = subprocess.Popen([program, "waves"])
     try:
-        time.sleep(0.3)
+        while len(os.listdir(f"/proc/{target.pid}/task")) < 2: # it is past its beginning, which opens files
+            time.sleep(0.01)
         before = sorted(os.listdir(f"/proc/{target.pid}/fd"))
-        trace = tmp_path / "attached.hpt"
-        done = subprocess.run([hprofiler, "attach", "-p", str(target.pid), "--duration", "1", "--no-summary", "-o", str(trace)],
-                              capture_output=True, timeout=60)
-        assert done.returncode == 0, done.stderr.decode(errors="replace")
-        assert target.poll() is None
-        assert sorted(os.listdir(f"/proc/{target.pid}/fd")) == before
-        assert b"TracerPid:\t0" in pathlib.Path(f"/proc/{target.pid}/status").read_bytes()
+        for seconds in (1, 2, 8): # those who wait for a CPU have no samples
+            trace, _ = attach(hprofiler, target.pid, tmp_path / "attached.hpt", seconds)
+            assert target.poll() is None
+            assert sorted(os.listdir(f"/proc/{target.pid}/fd")) == before
+            assert b"TracerPid:\t0" in pathlib.Path(f"/proc/{target.pid}/status").read_bytes()
+            threads = rows(trace, "SELECT count(DISTINCT track) n FROM samples")[0]["n"]
+            cpu_ns = rows(trace, "SELECT sum(weight) w FROM samples WHERE event <> 'page-fault'")[0]["w"] or 0
+            recorded_ns = int(metadata(trace)["recording.duration_ns"])
+            # At most 50 ms in every 100; twice that if threads were counted twice.
+            if threads >= 2 and 0.02e9 < cpu_ns < 0.7 * recorded_ns:
+                break
     finally:
         target.kill()
         target.wait()
-    profiled = Trace(hprofiler, trace)
-    assert rows(profiled, "SELECT count(DISTINCT track) n FROM samples")[0]["n"] >= 2
-    cpu_ns = rows(profiled, "SELECT sum(weight) w FROM samples WHERE event <> 'page-fault'")[0]["w"]
-    assert 0.02e9 < cpu_ns < 0.7e9 # at most 50 ms in every 100; twice that if threads were counted twice
-    assert rows(profiled, "SELECT count(*) n FROM frames WHERE name = 'hot_loop'")[0]["n"] > 0
+    assert threads >= 2 and 0.02e9 < cpu_ns < 0.7 * recorded_ns
+    assert rows(trace, "SELECT count(*) n FROM frames WHERE name = 'hot_loop'")[0]["n"] > 0
 
 
 def test_attach_to_an_idle_process_lasts_as_long_as_it_was_asked_for(hprofiler, tmp_path):
-    target = subprocess.Popen(["sleep", "60"])
+    target = subprocess.Popen(["sleep", "600"])
     try:
-        trace = tmp_path / "idle.hpt"
-        subprocess.run([hprofiler, "attach", "-p", str(target.pid), "--duration", "0.5", "--no-summary", "-o", str(trace)],
-                       check=True, capture_output=True, timeout=60)
+        trace, whole_s = attach(hprofiler, target.pid, tmp_path / "idle.hpt", 0.5)
     finally:
         target.kill()
         target.wait()
-    summary = json.loads(subprocess.run([hprofiler, "summary", str(trace), "--format", "json"], check=True,
+    summary = json.loads(subprocess.run([hprofiler, "summary", str(trace.path), "--format", "json"], check=True,
                                         capture_output=True, timeout=60).stdout)
-    assert 0.45e9 < summary["duration_ns"] < 1.5e9
+    assert 0.45e9 < summary["duration_ns"] < whole_s * 1e9 # a busy machine may need longer for all of it
+    assert 0.45e9 < int(metadata(trace)["recording.duration_ns"]) <= 0.5e9
 
 
 @pytest.mark.parametrize("pid, said", [("4194304", "no process"), ("2", "kernel thread")])
@@ -404,24 +445,31 @@ def test_attach_refuses_with_the_reason(hprofiler, pid, said):
     assert said in done.stderr.decode()
 
 
-def test_killing_the_recorder_costs_a_quarter_of_a_second_at_most(hprofiler, program, tmp_path, measured):
-    sessions = tmp_path / "sessions"
+def kill_recorder(hprofiler, program, folder):
+    """Kills hprofiler after 1.3 s. Returns (how much older than the kill the last sample is in ms, how many there are)."""
+    sessions = folder / "sessions"
     sessions.mkdir()
     recorder = subprocess.Popen([hprofiler, "run", "--no-summary", "--session-dir", str(sessions), "--perf-callgraph", "dwarf", "-o",
-                                 str(tmp_path / "never.hpt"), "--", str(program), "burn", "20"], stderr=subprocess.DEVNULL)
+                                 str(folder / "never.hpt"), "--", str(program), "burn", "20"], stderr=subprocess.DEVNULL)
     time.sleep(1.3)
     recorder.send_signal(signal.SIGKILL)
     killed_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
     recorder.wait()
     subprocess.run(["pkill", "-f", f"{program} burn 20"], check=False)
-    session = next(sessions.iterdir())
-    trace = tmp_path / "recovered.hpt"
-    done = subprocess.run([hprofiler, "recover", str(session), "--no-summary", "-o", str(trace)], capture_output=True, timeout=60)
+    trace = folder / "recovered.hpt"
+    done = subprocess.run([hprofiler, "recover", str(next(sessions.iterdir())), "--no-summary", "-o", str(trace)], capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     last, count, start = Trace(hprofiler, trace).query(
         "SELECT max(time_ns) t, count(*) n, (SELECT value FROM metadata WHERE key = 'start_monotonic_raw_ns') s FROM samples")[0].values()
-    last, start = int(last), int(start)
-    assert count > 100
-    behind_ms = (killed_ns - (start + last)) / 1e6
-    # The recorder itself may have waited for a CPU on a machine busy with other tests.
-    assert behind_ms < 250 + 250, f"the last sample is {behind_ms:.0f} ms older than the kill"
+    return (killed_ns - (int(start) + int(last or 0))) / 1e6, count
+
+
+def test_killing_the_recorder_costs_a_quarter_of_a_second_at_most(hprofiler, program, tmp_path, measured):
+    for number in range(RUNS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        behind_ms, count = kill_recorder(hprofiler, program, folder)
+        # The recorder itself may have waited for a CPU on a machine busy with other tests; and so may the target.
+        if count > 50 and behind_ms < 250 + 250:
+            break
+    assert count > 50 and behind_ms < 250 + 250, f"the last of {count} samples is {behind_ms:.0f} ms older than the kill"

@@ -6,6 +6,7 @@ import pathlib
 import random
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -65,15 +66,29 @@ class Live:
         return left[0] if left else None
 
 
-def opens(hprofiler, trace):
-    """The trace opens; returns the number of samples in it."""
+def sampling_of(hprofiler, trace):
     done = subprocess.run([hprofiler, "summary", str(trace), "--format", "json"], capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
-    return json.loads(done.stdout)["sampling"]["samples"]
+    return json.loads(done.stdout)["sampling"]
 
 
-# What may be lost is the newest 250 ms of samples; a busy machine gets some more.
+def opens(hprofiler, trace):
+    """The trace opens; returns the CPU time in it, in ms: its samples stand for all there was, however many the kernel took."""
+    sampling = sampling_of(hprofiler, trace)
+    return ((sampling["sampled_ns"] or 0) + (sampling["unsampled_ns"] or 0)) / 1e6
+
+
+# What may be lost is the newest 250 ms of samples; a busy machine gets some more, and more than one try.
 WINDOW_S = 0.35
+TRIES = 3
+
+
+def lost_ms(hprofiler, trace, safe_ms, processes):
+    """How much is missing of the CPU time that was safe, but for what no sample can have told: that since each process' last one."""
+    sampling = sampling_of(hprofiler, trace)
+    sampled_ms = (sampling["sampled_ns"] or 0) / 1e6
+    between_ms = sampled_ms / sampling["samples"] if sampling["samples"] else 10
+    return 0.9 * safe_ms - 5 - processes * between_ms - sampled_ms
 
 
 def cpu_ms(live):
@@ -105,7 +120,7 @@ def test_signal_to_hprofiler_is_handed_to_the_target(runner, apps, name):
     live.process.send_signal(number)
     status, stdout, stderr = live.end()
     assert (status, stdout) == (5, b"caught 1\n"), stderr
-    assert opens(live.hprofiler, live.trace) > 10
+    assert opens(live.hprofiler, live.trace) > 45
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
@@ -117,19 +132,22 @@ def test_signal_to_hprofiler_ends_a_target_that_does_not_mind(runner, apps, name
     live.process.send_signal(number)
     status, _, stderr = live.end()
     assert status == 128 + number, stderr
-    assert opens(live.hprofiler, live.trace) > 50
+    assert opens(live.hprofiler, live.trace) > 75
 
 
 def test_target_that_survives_its_signals(runner, apps):
     """A target that handles SIGTERM runs on, as without us, however often it comes; the recording goes on with it."""
-    live = Live(runner, [apps / "target", "await", signal.SIGTERM, "1500", "burn", "100", "exit", "5"])
+    script = ("import os, signal, sys, time\ncaught = []\nsignal.signal(signal.SIGTERM, lambda *_: (caught.append(1), print('caught', len(caught), flush=True)))\n"
+              "print('ready', flush=True)\nwhile len(caught) < 3: time.sleep(0.01)\n"
+              "os.execv(sys.argv[1], ['target', 'burn', '100', 'exit', '5'])")
+    live = Live(runner, [sys.executable, "-c", script, apps / "target"])
     live.await_line(b"ready")
-    for _ in range(3):
+    for count in range(1, 4):
         live.process.send_signal(signal.SIGTERM)
-        time.sleep(0.4)
+        live.await_line(b"caught %d" % count)
     status, stdout, stderr = live.end()
-    assert (status, stdout) == (5, b"caught 3\n"), stderr
-    assert opens(live.hprofiler, live.trace) > 30
+    assert (status, stdout) == (5, b""), stderr
+    assert opens(live.hprofiler, live.trace) > 95
 
 
 def test_kill_of_the_target(runner, apps):
@@ -139,7 +157,7 @@ def test_kill_of_the_target(runner, apps):
     os.kill(live.target_pid(), signal.SIGKILL)
     status, _, stderr = live.end()
     assert status == 137, stderr
-    assert opens(live.hprofiler, live.trace) > 50
+    assert opens(live.hprofiler, live.trace) > 300
 
 
 def test_stop_and_continue_of_hprofiler(runner, apps):
@@ -155,24 +173,70 @@ def test_stop_and_continue_of_hprofiler(runner, apps):
 
 
 def test_kill_of_hprofiler_leaves_the_target_alone_and_the_data_recoverable(runner, apps):
-    done = runner.directory / "done"
-    live = Live(runner, [apps / "target", "say", "ready", "burn", "1000", "write-file", done, "64"])
-    live.await_line(b"ready")
-    time.sleep(0.3)
+    for _ in range(TRIES):
+        done = runner.directory / "done"
+        live = Live(runner, [apps / "target", "say", "ready", "burn", "1000", "write-file", done, "64"])
+        live.await_line(b"ready")
+        time.sleep(0.3)
+        safe_ms = cpu_ms(live)
+        time.sleep(WINDOW_S)
+        live.process.kill()
+        live.process.wait(timeout=60)
+        end = time.monotonic() + PATIENCE_S
+        while not (done.exists() and done.stat().st_size == 64) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert done.read_bytes() == b"." * 64
+        assert not live.trace.exists() and live.session()
+        listed = subprocess.run([live.hprofiler, "recover", "--session-dir", str(live.sessions)], capture_output=True, timeout=60)
+        if listed.returncode == 0:
+            assert live.session().name.encode() in listed.stdout
+        missing_ms = lost_ms(live.hprofiler, recovered(live, runner), safe_ms, 1)
+        if missing_ms < 0:
+            return
+        done.unlink()
+        forget(live)
+    pytest.fail(f"{missing_ms:.0f} of {safe_ms:.0f} ms are lost")
+
+
+def forget(live):
+    for left in live.sessions.iterdir():
+        subprocess.run(["rm", "-r", str(left)], check=True)
+
+
+def kill_after(runner, apps, whom, delay_s):
+    """Returns what was lost of CPU time, negative for nothing, and how much should be safe."""
+    live = Live(runner, [apps / "target", "crowd", "4", "120", "forever"])
+    time.sleep(max(0, delay_s - WINDOW_S))
     safe_ms = cpu_ms(live)
-    time.sleep(WINDOW_S)
-    live.process.kill()
-    live.process.wait(timeout=10)
-    for _ in range(600): # it computes for a second, which on a busy machine is many
-        if done.exists() and done.stat().st_size == 64:
-            break
-        time.sleep(0.05)
-    assert done.read_bytes() == b"." * 64
-    assert not live.trace.exists() and live.session()
-    listed = subprocess.run([live.hprofiler, "recover", "--session-dir", str(live.sessions)], capture_output=True, timeout=60)
-    if listed.returncode == 0:
-        assert live.session().name.encode() in listed.stdout
-    assert opens(live.hprofiler, recovered(live, runner)) > 0.9 * safe_ms - 5
+    time.sleep(min(delay_s, WINDOW_S))
+    try:
+        target = live.target_pid() if whom != "hprofiler" and delay_s > 0.1 else None
+        if whom == "target" and target:
+            os.kill(target, signal.SIGKILL)
+        elif whom == "target":
+            os.killpg(live.process.pid, signal.SIGTERM)
+        elif whom == "hprofiler":
+            live.process.kill()
+        else:
+            os.killpg(live.process.pid, signal.SIGKILL)
+        live.process.wait(timeout=60)
+    finally:
+        try:
+            os.killpg(live.process.pid, signal.SIGKILL)  # what is left of the target
+        except ProcessLookupError:
+            pass
+        live.process.communicate()
+    missing_ms = safe_ms - 5
+    if live.trace.exists():
+        opens(live.hprofiler, live.trace)
+        live.trace.unlink()
+        missing_ms = -1
+    elif live.session():
+        rescued = recovered(live, runner)
+        missing_ms = lost_ms(live.hprofiler, rescued, safe_ms, 5)
+        rescued.unlink()
+    forget(live)
+    return missing_ms, safe_ms
 
 
 @pytest.mark.parametrize("whom", ["hprofiler", "both", "target"])
@@ -181,39 +245,11 @@ def test_kill_at_random_moments(runner, apps, whom):
     dice = random.Random(f"{whom} {MOMENTS}")
     for moment in range(MOMENTS):
         delay_s = dice.uniform(0, 0.9)
-        live = Live(runner, [apps / "target", "crowd", "4", "120", "forever"])
-        time.sleep(max(0, delay_s - WINDOW_S))
-        safe_ms = cpu_ms(live)
-        time.sleep(min(delay_s, WINDOW_S))
-        try:
-            target = live.target_pid() if whom != "hprofiler" and delay_s > 0.1 else None
-            if whom == "target" and target:
-                os.kill(target, signal.SIGKILL)
-            elif whom == "target":
-                os.killpg(live.process.pid, signal.SIGTERM)
-            elif whom == "hprofiler":
-                live.process.kill()
-            else:
-                os.killpg(live.process.pid, signal.SIGKILL)
-            live.process.wait(timeout=20)
-        finally:
-            try:
-                os.killpg(live.process.pid, signal.SIGKILL)  # what is left of the target
-            except ProcessLookupError:
-                pass
-            live.process.communicate()
-        if live.trace.exists():
-            opens(live.hprofiler, live.trace)
-            live.trace.unlink()
-        elif live.session():
-            rescued = recovered(live, runner)
-            count = opens(live.hprofiler, rescued)
-            assert count > 0.9 * safe_ms - 5, f"killed {whom} after {delay_s:.3f} s: {count} samples of {safe_ms:.0f} ms"
-            rescued.unlink()
-        else:
-            assert safe_ms < 5, f"nothing is left of a recording of {delay_s:.3f} s"
-        for left in live.sessions.iterdir():
-            subprocess.run(["rm", "-r", str(left)], check=True)
+        for _ in range(TRIES):
+            missing_ms, safe_ms = kill_after(runner, apps, whom, delay_s)
+            if missing_ms < 0:
+                break
+        assert missing_ms < 0, f"killed {whom} after {delay_s:.3f} s: {missing_ms:.0f} of {safe_ms:.0f} ms are lost"
 
 
 def state_of(pid):
@@ -264,7 +300,7 @@ def test_under_timeout(runner, apps):
         done = subprocess.run(["timeout", seconds, runner.hprofiler, "run", "--no-summary", "-o", str(trace), "--", str(apps / "target"), "forever"],
                               capture_output=True, timeout=60)
         assert done.returncode == 124, done.stderr.decode()
-        if trace.exists() and opens(runner.hprofiler, trace) > 5:
+        if trace.exists() and sampling_of(runner.hprofiler, trace)["samples"] > 5:
             return
     pytest.fail("there are no samples")
 
@@ -291,5 +327,5 @@ def test_a_second_hangup_does_not_cost_the_trace(runner):
             os.killpg(process.pid, signal.SIGHUP)
         except ProcessLookupError:
             pass
-        process.wait(timeout=30)
+        process.wait(timeout=60)
         assert trace.exists(), f"second hang-up after {delay_ms} ms"

@@ -58,6 +58,7 @@ int sampler_create(struct recording *recording, struct sampler **ret_sampler, st
     int r = event_set_create(&recording->plan, recording->log, &sampler->events, err);
     if (r < 0)
         return r;
+    task_table_watch_losses(sampler->tasks, sampler->events);
     r = sample_jobs_create(recording, &sampler->modules, &sampler->jobs, err);
     if (r < 0)
         return r;
@@ -258,10 +259,24 @@ static void apply_lost(struct sampler *sampler, enum perf_event_role role, const
     bool sideband = role == EVENT_SIDEBAND;
     struct recording_counts *counts = &sampler->recording->counts;
     *(sideband ? &counts->sideband_lost : &counts->samples_lost) += record->u.lost.count;
+    if (!sideband)
+        task_table_lost_samples(sampler->tasks, task_table_known(sampler->tasks, (pid_t)record->tid), record->u.lost.count);
     if (record->type != PERF_RECORD_LOST || (!sideband && sampler->recording->plan.separate_sideband))
         return;
     task_table_lost(sampler->tasks);
     sampler->mappings_lost_ns = time_ns;
+}
+
+static void apply_throttle(struct sampler *sampler, enum perf_event_role role, const struct perf_record *record, int64_t time_ns)
+{
+    bool begins = record->type == PERF_RECORD_THROTTLE;
+    struct task_thread *thread = role == EVENT_SAMPLES ? task_table_known(sampler->tasks, (pid_t)record->tid) : NULL;
+    if (begins && !sampler->recording->counts.throttles++)
+        log_warning(sampler->recording->log, "the kernel throttles sampling: fewer samples than asked for, each standing for more time");
+    if (thread && begins)
+        sched_blind(&thread->sched, time_ns);
+    else if (thread)
+        sched_sighted(&thread->sched, time_ns);
 }
 
 static void apply_record(struct sampler *sampler, enum perf_event_role role, const struct perf_record *record, int64_t time_ns)
@@ -293,8 +308,8 @@ static void apply_record(struct sampler *sampler, enum perf_event_role role, con
         apply_lost(sampler, role, record, time_ns);
         break;
     case PERF_RECORD_THROTTLE:
-        if (!sampler->recording->counts.throttles++)
-            log_warning(sampler->recording->log, "the kernel throttles sampling: fewer samples than asked for, each standing for more time");
+    case PERF_RECORD_UNTHROTTLE:
+        apply_throttle(sampler, role, record, time_ns);
         break;
     default:
         break;

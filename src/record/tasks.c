@@ -3,7 +3,7 @@
  * Two maps, pid -> process and tid -> thread. Processes share their parent's mappings until either maps something new
  * (address_map_clone), so that a build which forks ten thousand times costs little.
  */
-#include "tasks.h"
+#include "tasks_internal.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -18,17 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum {
-    SAME_FORK_NS = 1000000,
-    KEPT_PERIODS = 2, /* of CPU time without a sample are not taken for the kernel's: the next sample may come late */
-};
-
-struct task_table {
-    struct recording *recording;
-    struct module_log *modules;
-    struct map processes, threads; /* values are pointers */
-    bool closed;                   /* the recording's window: CPU time is added up already */
-};
+enum { SAME_FORK_NS = 1000000 };
 
 int task_table_create(struct recording *recording, struct module_log *modules, struct task_table **ret_table)
 {
@@ -86,7 +76,7 @@ static struct task_process *find_process(const struct task_table *table, pid_t p
     return map_get(&table->processes, (uint32_t)pid, &value) ? (struct task_process *)(uintptr_t)value : NULL;
 }
 
-static struct task_thread *find_thread(const struct task_table *table, pid_t tid)
+struct task_thread *task_table_known(const struct task_table *table, pid_t tid)
 {
     uint64_t value;
     return map_get(&table->threads, (uint32_t)tid, &value) ? (struct task_thread *)(uintptr_t)value : NULL;
@@ -123,20 +113,11 @@ static struct task_thread *new_thread(struct task_table *table, struct task_proc
     return thread;
 }
 
-void task_table_note_excluded(struct task_table *table, struct task_thread *thread, int64_t time_ns)
-{
-    struct recording *recording = table->recording;
-    if (table->closed || recording->plan.kernel || !recording->nominal_period_ns)
-        return;
-    int64_t excess_ns = sched_take_excess(&thread->sched, time_ns, KEPT_PERIODS * recording->nominal_period_ns);
-    if (excess_ns > 0)
-        task_note_excluded(recording, thread->pid, thread->tid, thread->sched.cpu, time_ns, excess_ns);
-}
-
 static void add_cpu_time(struct task_table *table, struct task_thread *thread, int64_t time_ns)
 {
     if (table->closed)
         return;
+    task_table_ask_losses(table, thread, time_ns);
     task_table_note_excluded(table, thread, time_ns);
     table->recording->counts.cpu_ns += sched_cpu_ns(&thread->sched, time_ns);
     table->recording->counts.unsampled_ns += sched_unsampled_ns(&thread->sched, time_ns);
@@ -164,7 +145,7 @@ int task_table_add_root(struct task_table *table, pid_t pid, int64_t time_ns)
 static void add_running_thread(struct task_table *table, struct task_process *process, pid_t tid, int64_t since_ns)
 {
     /* Born now, as a fork of before that is still to be read may be its own; noted as there from the beginning. */
-    struct task_thread *thread = find_thread(table, tid) ? NULL : new_thread(table, process, tid, clock_raw_ns());
+    struct task_thread *thread = task_table_known(table, tid) ? NULL : new_thread(table, process, tid, clock_raw_ns());
     if (!thread)
         return;
     task_note_thread(table->recording, process->pid, tid, WIRE_PROCESS_ATTACHED, since_ns);
@@ -215,7 +196,7 @@ struct task_process *task_table_process(struct task_table *table, pid_t pid, int
 
 struct task_thread *task_table_thread(struct task_table *table, pid_t pid, pid_t tid, int64_t time_ns)
 {
-    struct task_thread *thread = find_thread(table, tid);
+    struct task_thread *thread = task_table_known(table, tid);
     if (thread) {
         thread->last_ns = time_ns;
         return thread;
@@ -255,12 +236,12 @@ static void bury(struct task_table *table, struct task_thread *thread, int64_t t
 void task_table_fork(struct task_table *table, const struct perf_record *record, int64_t time_ns)
 {
     pid_t pid = (pid_t)record->pid, tid = (pid_t)record->tid, parent_pid = (pid_t)record->u.task.parent_pid;
-    struct task_thread *known = find_thread(table, tid);
+    struct task_thread *known = task_table_known(table, tid);
     if (known && time_ns < known->born_ns + SAME_FORK_NS) /* told by more than one event, or attached already */
         return;
     if (known) /* its end was lost, and its number is used again */
         bury(table, known, time_ns);
-    const struct task_thread *maker = find_thread(table, (pid_t)record->u.task.parent_tid);
+    const struct task_thread *maker = task_table_known(table, (pid_t)record->u.task.parent_tid);
     const char *name = maker ? maker->name : ""; /* until it gives itself another */
     struct task_process *process = find_process(table, pid);
     if (!process) {
@@ -280,7 +261,7 @@ void task_table_fork(struct task_table *table, const struct perf_record *record,
 
 void task_table_exit(struct task_table *table, const struct perf_record *record, int64_t time_ns)
 {
-    struct task_thread *thread = find_thread(table, (pid_t)record->tid);
+    struct task_thread *thread = task_table_known(table, (pid_t)record->tid);
     if (thread)
         bury(table, thread, time_ns);
 }
@@ -364,7 +345,7 @@ static void note_off_cpu(struct task_table *table, const struct task_thread *thr
 
 void task_table_switch(struct task_table *table, const struct perf_record *record, int64_t time_ns)
 {
-    struct task_thread *thread = find_thread(table, (pid_t)record->tid);
+    struct task_thread *thread = task_table_known(table, (pid_t)record->tid);
     if (!thread) {
         /* An exiting thread's last switch comes behind its EXIT record: it must not come to life again. */
         if (record->u.context_switch.out)

@@ -5,6 +5,7 @@
 
 #include "module_log.h"
 #include "recording.h"
+#include "sample/event_set.h"
 #include "sample/sched.h"
 
 struct task_table;
@@ -41,6 +42,9 @@ int task_table_create(struct recording *recording, struct module_log *modules, s
 void task_table_destroy(struct task_table *table);
 DEFINE_CLEANUP(struct task_table *, task_table_destroy)
 
+/* Whom to ask for samples that were lost and not told of yet. */
+void task_table_watch_losses(struct task_table *table, const struct event_set *events);
+
 /* The target, or a process that is attached to with all its threads, names and mappings. */
 int task_table_add_root(struct task_table *table, pid_t pid, int64_t time_ns);
 /* since_ns: from when on its records may come, before the first event was opened. */
@@ -48,6 +52,8 @@ int task_table_add_running(struct task_table *table, pid_t pid, int64_t since_ns
 /* Found, or made when its first record was lost. NULL when out of memory. */
 struct task_process *task_table_process(struct task_table *table, pid_t pid, int64_t time_ns);
 struct task_thread *task_table_thread(struct task_table *table, pid_t pid, pid_t tid, int64_t time_ns);
+/* NULL when no record has told of it, or its end has come. */
+struct task_thread *task_table_known(const struct task_table *table, pid_t tid);
 
 void task_table_fork(struct task_table *table, const struct perf_record *record, int64_t time_ns);
 void task_table_exit(struct task_table *table, const struct perf_record *record, int64_t time_ns);
@@ -56,6 +62,8 @@ void task_table_mmap(struct task_table *table, const struct perf_record *record,
 void task_table_switch(struct task_table *table, const struct perf_record *record, int64_t time_ns);
 /* Where the kernel's code is not sampled: notes the CPU time up to now that no user code's sample can stand for. */
 void task_table_note_excluded(struct task_table *table, struct task_thread *thread, int64_t time_ns);
+/* Where the kernel's code is not sampled: so many samples were lost, of this thread for all one knows (NULL: of one that has ended). */
+void task_table_lost_samples(struct task_table *table, struct task_thread *thread, uint64_t count);
 /* Sideband records were lost: nobody's state is known. Mappings are read anew from /proc by the second, once a round. */
 void task_table_lost(struct task_table *table);
 void task_table_read_mappings(struct task_table *table, int64_t time_ns);

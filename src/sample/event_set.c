@@ -352,6 +352,17 @@ int event_set_read(struct event_set *set, int (*handle)(void *context, const str
     return 0;
 }
 
+uint64_t event_set_lost_samples(const struct event_set *set)
+{
+    uint64_t lost = 0;
+    for (size_t i = 0; i < set->descriptor_count; i++) {
+        uint64_t values[2];
+        if (set->descriptors[i].role == EVENT_SAMPLES && read(set->descriptors[i].fd, values, sizeof(values)) == sizeof(values))
+            lost += values[1];
+    }
+    return lost;
+}
+
 void event_set_totals(const struct event_set *set, struct event_totals *ret_totals)
 {
     struct event_totals totals = {.bad_records = set->bad_records};

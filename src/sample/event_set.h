@@ -41,6 +41,8 @@ struct event_totals {
     uint64_t bad_records;        /* bytes in a ring that were no record */
     uint64_t ring_bytes;         /* of all rings together */
 };
+/* Samples lost so far for want of room; 0 where the kernel does not count them. A read for each event. */
+uint64_t event_set_lost_samples(const struct event_set *set);
 void event_set_totals(const struct event_set *set, struct event_totals *ret_totals);
 
 #endif

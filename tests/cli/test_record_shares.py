@@ -95,6 +95,11 @@ def record(place, *options, mode="burn", user=None):
     return done.stdout.decode(), json.loads(summary), " ".join(text.decode().split())
 
 
+def stolen_ns():
+    """CPU time that the hypervisor gave to others, of all CPUs since the boot."""
+    return int(pathlib.Path("/proc/stat").read_text().split()[8]) * 1e9 / os.sysconf("SC_CLK_TCK")
+
+
 def self_ns(summary, name):
     return sum(function["self_ns"] for function in summary["functions"] if function["name"] == name)
 
@@ -104,23 +109,25 @@ def test_kernel_time_that_cannot_be_sampled_is_no_user_functions(place, callgrap
     level = int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text())
     if os.geteuid() != 0 or level != 2:
         pytest.skip("needs root, to become an ordinary user, and kernel.perf_event_paranoid 2")
+    before = stolen_ns()
     said, summary, text = record(place, *callgraph, user=65534)
     kernel, user, whole = (float(word) * 1e9 for word in said.split())
     sampling = summary["sampling"]
-    assert abs(sampling["excluded_ns"] - kernel) < 0.1 * whole
+    near = 0.1 * whole + stolen_ns() - before  # what a hypervisor takes is on a thread's clock, and on no timer's
+    assert abs(sampling["excluded_ns"] - kernel) < near
     assert abs(self_ns(summary, "[kernel, not sampled]") - sampling["excluded_ns"]) < 1e6
-    assert abs(self_ns(summary, "in_user_code") - user) < 0.1 * whole
-    assert abs(sampling["sampled_ns"] + sampling["unsampled_ns"] - whole) < 0.1 * whole
+    assert -near - sampling["unsampled_ns"] < self_ns(summary, "in_user_code") - user < near
+    assert abs(sampling["sampled_ns"] + sampling["unsampled_ns"] - whole) < near
     assert abs(sum(thread["cpu_ns"] for thread in summary["threads"]) - sampling["sampled_ns"]) < 1e6
     others = [function["self_ns"] for function in summary["functions"]
               if function["source"] == "samples" and function["name"] not in ("in_user_code", "[kernel, not sampled]")]
-    assert max(others, default=0) < 0.1 * whole
+    assert max(others, default=0) < near
     assert "could not be sampled: the kernel's code is excluded (kernel.perf_event_paranoid is 2)" in text
     assert "root lifts that" in text
     assert all(not function.get("callers") for function in summary["functions"] if function["name"] == "[kernel, not sampled]")
     _, rooted, rooted_text = record(place, *callgraph)
     share = rooted["sampling"]["kernel_ns"] / rooted["sampling"]["sampled_ns"]
-    assert abs(share - sampling["excluded_ns"] / sampling["sampled_ns"]) < 0.1
+    assert abs(share - sampling["excluded_ns"] / (sampling["sampled_ns"] + sampling["unsampled_ns"])) < 0.1 + (stolen_ns() - before) / whole
     assert rooted["sampling"]["excluded_ns"] == 0 and "could not be sampled" not in rooted_text
 
 

@@ -31,6 +31,48 @@ static void test_with_excluded_code_a_sample_stands_for_a_period_at_most(void **
     assert_int_equal(sched_take_excess(&thread, 51000, 2000), 0);
 }
 
+/* The kernel throttles for 3 of 4 ms: user code, whose next sample stands for all of it. */
+static void test_what_was_throttled_is_no_excluded_code(void **state)
+{
+    struct sched_thread thread = {0};
+    int64_t sum = 0;
+    sched_start(&thread, 0, 0);
+    for (int64_t time = 0; time < 400000; time += 4000) {
+        sched_blind(&thread, time + 999);
+        sum += sched_sample_bounded(&thread, time + 1000, 0, 1000); /* the sample with which it stops comes behind */
+        assert_int_equal(sched_take_excess(&thread, time + 3500, 2000), 0);
+        sched_sighted(&thread, time + 4000);
+        assert_int_equal(sched_take_excess(&thread, time + 4000, 2000), 0);
+    }
+    assert_int_equal(sum, 397000);
+    assert_int_equal(sched_take_excess(&thread, 450000, 2000), 450000 - 397000 - 3000 - 2000);
+}
+
+static void test_a_throttled_thread_that_leaves_its_cpu_is_sampled_when_it_is_back(void **state)
+{
+    struct sched_thread thread = {0};
+    struct sched_span span;
+    sched_start(&thread, 0, 0);
+    sched_blind(&thread, 1000);
+    assert_int_equal(sched_sample_bounded(&thread, 1000, 0, 1000), 1000);
+    sched_out(&thread, 3000, 0, true);
+    assert_true(sched_in(&thread, 9000, 1, &span));
+    assert_int_equal(sched_take_excess(&thread, 29000, 2000), 18000);
+    assert_int_equal(sched_sample_bounded(&thread, 29000, 1, 1000), 3000);
+}
+
+static void test_lost_samples_are_no_excluded_code(void **state)
+{
+    struct sched_thread thread = {0};
+    sched_start(&thread, 0, 0);
+    sched_miss(&thread, 10000);
+    assert_int_equal(sched_take_excess(&thread, 21000, 2000), 9000);
+    assert_int_equal(sched_sample_bounded(&thread, 21000, 0, 1000), 11000);
+    sched_miss(&thread, INT64_MAX); /* more than it ran for is nobody's */
+    assert_int_equal(sched_sample_bounded(&thread, 22000, 0, 1000), 2000);
+    assert_int_equal(sched_take_excess(&thread, 32000, 2000), 8000);
+}
+
 /* Each CPU's clock has its own phase: samples half a period late and early all count, and nothing is left over. */
 static void test_a_thread_that_moves_between_cpus_loses_nothing(void **state)
 {
@@ -112,6 +154,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples_stand_for_the_cpu_time_between_them),
         cmocka_unit_test(test_with_excluded_code_a_sample_stands_for_a_period_at_most),
+        cmocka_unit_test(test_what_was_throttled_is_no_excluded_code),
+        cmocka_unit_test(test_a_throttled_thread_that_leaves_its_cpu_is_sampled_when_it_is_back),
+        cmocka_unit_test(test_lost_samples_are_no_excluded_code),
         cmocka_unit_test(test_a_thread_that_moves_between_cpus_loses_nothing),
         cmocka_unit_test(test_a_span_off_the_cpu_knows_both_cpus_and_why),
         cmocka_unit_test(test_the_first_switch_in_ends_nothing),

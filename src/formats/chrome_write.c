@@ -186,7 +186,7 @@ static int writer_init(struct chrome_writer *writer, const struct trace *trace, 
     writer->next_tid = writer->process_count + 2 + writer->track_count;
     writer->link_salt = link_salt(trace);
     writer->walk = walk_begin(trace, progress, "chrome json",
-                              1u << FAMILY_SPANS | 1u << FAMILY_SAMPLES | 1u << FAMILY_INSTANTS | 1u << FAMILY_COUNTERS);
+                              1u << FAMILY_SPANS | 1u << FAMILY_SAMPLES | 1u << FAMILY_INSTANTS | 1u << FAMILY_COUNTERS | 1u << FAMILY_LINKS);
     int64_t begin_ns, end_ns;
     trace_time_range(trace, &begin_ns, &end_ns);
     writer->shift_ns = begin_ns < 0 ? 0 - (uint64_t)begin_ns : 0;
@@ -195,6 +195,8 @@ static int writer_init(struct chrome_writer *writer, const struct trace *trace, 
     int r = json_strings_init(&writer->strings, trace_strings(trace));
     if (r == 0)
         r = json_strings_make_all(&writer->strings);
+    if (r == 0)
+        r = chrome_phrases_make(writer);
     if (r == 0 && (r = find_used_tracks(writer)) == 0 && (r = number_spans(writer)) == 0)
         r = allocate_for_links(writer);
     return r < 0 ? error_set_errno(err, r, "chrome: cannot prepare the export") : chrome_pieces_init(writer, err);
@@ -206,6 +208,7 @@ static void writer_finish(struct chrome_writer *writer)
     json_strings_finish(&writer->strings);
     lanes_finish(&writer->lanes);
     nesting_finish(&writer->nesting);
+    free(writer->phrases);
     free(writer->used);
     free(writer->lane_tids);
     free(writer->extra);

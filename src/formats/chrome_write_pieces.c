@@ -16,13 +16,14 @@
 #define STEP_BYTES ((size_t)4 << 20)
 #define ROWS_FOR_WORKERS 20000u /* starting threads takes longer than fewer do */
 
-static const char *const family_names[FAMILY_COUNT] = {"spans", "samples", "instants", "counter values"};
+static const char *const family_names[FAMILY_COUNT] = {"spans", "samples", "instants", "counter values", "links"};
 
 static int (*const make_row[FAMILY_COUNT])(struct chrome_piece *, uint32_t) = {
     [FAMILY_SPANS] = chrome_make_span,
     [FAMILY_SAMPLES] = chrome_make_sample,
     [FAMILY_INSTANTS] = chrome_make_instant,
     [FAMILY_COUNTERS] = chrome_make_counter,
+    [FAMILY_LINKS] = chrome_make_link,
 };
 
 static void make_step(struct chrome_piece *piece)
@@ -52,6 +53,8 @@ static int hold_block(struct chrome_piece *piece, enum family family, uint32_t i
         return trace_samples_get(trace, index, &piece->block.samples, err);
     case FAMILY_INSTANTS:
         return trace_instants_get(trace, index, &piece->block.instants, err);
+    case FAMILY_LINKS:
+        return trace_links_get(trace, index, &piece->block.links, err);
     default:
         return trace_counters_get(trace, index, &piece->block.counters, err);
     }
@@ -69,6 +72,9 @@ static void let_block_go(struct chrome_piece *piece)
         break;
     case FAMILY_INSTANTS:
         trace_instants_put(trace, &piece->block.instants);
+        break;
+    case FAMILY_LINKS:
+        trace_links_put(trace, &piece->block.links);
         break;
     default:
         trace_counters_put(trace, &piece->block.counters);
@@ -111,7 +117,6 @@ void chrome_pieces_finish(struct chrome_writer *writer)
     thread_pool_destroy(writer->pool);
     for (size_t i = 0; i < writer->piece_count; i++) {
         json_out_finish_memory(&writer->pieces[i].out);
-        text_finish(&writer->pieces[i].scratch);
         free(writer->pieces[i].drawn);
     }
     free(writer->pieces);
@@ -145,7 +150,7 @@ int chrome_pieces_block(struct chrome_writer *writer, enum family family, uint32
 {
     struct block_info info = trace_block_info(writer->trace, family, index);
     walk_step(&writer->walk);
-    if (info.track.index >= writer->track_count)
+    if (family != FAMILY_LINKS && info.track.index >= writer->track_count) /* links are of no track */
         return 0;
     json_out_flush(&writer->out);
     for (uint32_t from = 0; from < info.count; from += CHROME_PIECE_ROWS) {

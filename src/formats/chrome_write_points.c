@@ -22,9 +22,12 @@ void chrome_out_place(struct json_out *out, uint32_t pid, uint32_t tid, uint64_t
 bool chrome_make_id(struct chrome_piece *piece, string_id id)
 {
     const struct json_strings_entry *entry = json_strings_known(&piece->writer->strings, id);
+    const char *text = entry->length ? piece->writer->strings.text.data + entry->offset : "";
     json_out_char(&piece->out, '"');
-    if (entry->length)
-        json_out_bytes(&piece->out, piece->writer->strings.text.data + entry->offset, entry->length);
+    if (entry->length < JSON_OUT_BLOCK)
+        json_out_short(&piece->out, text, entry->length);
+    else
+        json_out_bytes(&piece->out, text, entry->length);
     json_out_char(&piece->out, '"');
     return entry->exact;
 }

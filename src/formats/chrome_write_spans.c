@@ -4,88 +4,9 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "json_scan.h"
-#include "payload_json.h"
 
 #include <errno.h>
 #include <string.h>
-
-static void write_hex_key(struct json_out *out, const char *key, const char *data, size_t size)
-{
-    JSON_OUT_LITERAL(out, ",\"");
-    json_out_bytes(out, key, strlen(key));
-    JSON_OUT_LITERAL(out, "\":");
-    json_out_hex(out, data, size);
-}
-
-/* Strings of a typed payload that are no UTF-8: their bytes, by field. */
-static void write_string_fields_hex(struct chrome_piece *piece, const struct payload *payload)
-{
-    struct json_out *out = &piece->out;
-    size_t count;
-    bool first = true;
-    const struct payload_field *fields = payload_fields(payload->kind, &count);
-    JSON_OUT_LITERAL(out, ",\"args_hex\":{");
-    for (size_t i = 0; i < count && i < PAYLOAD_FIELDS_MAX; i++) {
-        if (!(payload->present >> i & 1) || fields[i].type != PAYLOAD_TYPE_STRING)
-            continue;
-        const char *text = trace_text(piece->writer->trace, payload->fields[i].string);
-        if (!first)
-            json_out_char(out, ',');
-        first = false;
-        json_out_string(out, fields[i].name);
-        json_out_char(out, ':');
-        json_out_hex(out, text, strlen(text));
-    }
-    json_out_char(out, '}');
-}
-
-/* The blocks hold any bytes; viewers get JSON text that is valid, we get the rest as hex. */
-static void write_json_payload(struct json_out *out, const struct payload *payload)
-{
-    if (!json_is_strict_object(payload->json, payload->json_size)) {
-        write_hex_key(out, "args_hex", payload->json, payload->json_size);
-        return;
-    }
-    JSON_OUT_LITERAL(out, ",\"args\":");
-    json_out_bytes(out, payload->json, payload->json_size);
-}
-
-static int write_typed_payload(struct chrome_piece *piece, const struct payload *payload)
-{
-    struct json_out *out = &piece->out;
-    text_clear(&piece->scratch);
-    bool exact = payload_add_json(&piece->scratch, piece->writer->trace, payload);
-    if (piece->scratch.failed)
-        return -ENOMEM;
-    JSON_OUT_LITERAL(out, ",\"payload\":");
-    json_out_string(out, payload_kind_name(payload->kind));
-    if (!exact)
-        write_string_fields_hex(piece, payload);
-    JSON_OUT_LITERAL(out, ",\"args\":");
-    json_out_bytes(out, piece->scratch.data, piece->scratch.length);
-    return 0;
-}
-
-int chrome_make_args(struct chrome_piece *piece, const uint8_t *bytes, size_t size, bool name_exact, string_id name,
-                     bool category_exact, string_id category)
-{
-    const struct trace *trace = piece->writer->trace;
-    if (!name_exact)
-        write_hex_key(&piece->out, "name_hex", trace_text(trace, name), strlen(trace_text(trace, name)));
-    if (!category_exact)
-        write_hex_key(&piece->out, "cat_hex", trace_text(trace, category), strlen(trace_text(trace, category)));
-    if (!size)
-        return 0;
-    struct payload payload;
-    int r = payload_decode(bytes, size, &payload);
-    if (r < 0 || payload.kind == PAYLOAD_NONE)
-        return r;
-    if (payload.kind != PAYLOAD_JSON)
-        return write_typed_payload(piece, &payload);
-    write_json_payload(&piece->out, &payload);
-    return 0;
-}
 
 /* Makes sure that the track has a lane of this number, with its tid. */
 static int open_lane(struct chrome_writer *writer, track_id track, size_t lane)

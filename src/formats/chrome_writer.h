@@ -15,17 +15,23 @@
 
 #define CHROME_PIECE_ROWS 4096u
 
+/* Text that stands in many events, copied whole. */
+struct chrome_phrase {
+    uint8_t length;
+    char text[63];
+};
+
 /* Rows of one block on their way to text. Workers make it; all that depends on rows before is found when it is queued. */
 struct chrome_piece {
     const struct chrome_writer *writer;
     struct json_out out;     /* in memory */
-    struct text scratch;
     enum family family;
     union {
         struct span_block spans;
         struct sample_block samples;
         struct instant_block instants;
         struct counter_block counters;
+        struct link_block links;
     } block;                 /* held until the text is written */
     uint32_t index;          /* of the block */
     uint32_t next, end;      /* rows still to make */
@@ -36,6 +42,7 @@ struct chrome_piece {
         uint32_t nested_in;  /* id of the span around it on its track */
     } *drawn;                /* spans: of the rows from `drawn_from` on */
     uint32_t drawn_from;
+    uint64_t link_number;    /* links: of the last one written before */
     uint32_t place_tid;      /* 0: none yet */
     uint8_t place_length;
     char place[64];          /* ,"pid":1,"tid":2,"ts": of that tid */
@@ -52,6 +59,11 @@ struct chrome_writer {
     uint32_t process_count, track_count;
     uint8_t *used;                  /* per track: mask of 1 << family with rows */
     bool first_event, first_key;    /* no comma before the next one */
+
+    struct chrome_phrases {
+        struct chrome_phrase payloads[PAYLOAD_COUNT];                   /* ,"payload":"message" */
+        struct chrome_phrase fields[PAYLOAD_COUNT][PAYLOAD_FIELDS_MAX]; /* "bytes": */
+    } *phrases;
 
     struct thread_pool *pool;       /* NULL: no workers */
     struct ordered_jobs *jobs;
@@ -97,12 +109,20 @@ static inline void chrome_event(struct json_out *out, bool *first)
     *first = false;
 }
 
+static inline void chrome_out_phrase(struct json_out *out, const struct chrome_phrase *phrase)
+{
+    json_out_need(out, sizeof(phrase->text));
+    memcpy(out->at, phrase->text, sizeof(phrase->text)); /* a fixed size copies fastest */
+    out->at += phrase->length;
+}
+
 uint32_t chrome_pid(const struct chrome_writer *writer, process_id process);
 uint32_t chrome_tid(const struct chrome_writer *writer, track_id track);
 /* The number of a span in the file; false when it is not in it. */
 bool chrome_ordinal(const struct chrome_writer *writer, span_id span, uint32_t *ret_ordinal);
 void chrome_out_place(struct json_out *out, uint32_t pid, uint32_t tid, uint64_t ts_ns); /* ,"pid":1,"tid":2,"ts":3.000 */
 
+int chrome_phrases_make(struct chrome_writer *writer); /* 0 or -errno */
 int chrome_write_spans(struct chrome_writer *writer, struct error *err);
 int chrome_write_points(struct chrome_writer *writer, struct error *err);  /* instants, counter values, links */
 int chrome_write_links(struct chrome_writer *writer, struct error *err);
@@ -121,6 +141,7 @@ int chrome_make_span(struct chrome_piece *piece, uint32_t row);
 int chrome_make_sample(struct chrome_piece *piece, uint32_t row);
 int chrome_make_instant(struct chrome_piece *piece, uint32_t row);
 int chrome_make_counter(struct chrome_piece *piece, uint32_t row);
+int chrome_make_link(struct chrome_piece *piece, uint32_t row);
 bool chrome_make_id(struct chrome_piece *piece, string_id id); /* quoted; whether that reads back exactly */
 /* Keys shared by spans and instants, after "ts" and "dur": payload and what strict JSON could not keep. */
 int chrome_make_args(struct chrome_piece *piece, const uint8_t *payload, size_t size, bool name_exact, string_id name,

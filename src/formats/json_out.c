@@ -72,8 +72,29 @@ void json_out_bytes(struct json_out *out, const char *data, size_t size)
     }
 }
 
+/* Most strings are short and need no escape: they are copied while that is found out. */
+static bool put_plain(struct json_out *out, const char *text, size_t length)
+{
+    if (length > JSON_OUT_BLOCK / 2)
+        return false;
+    json_out_need(out, length + 2);
+    char *at = out->at;
+    *at++ = '"';
+    for (size_t i = 0; i < length; i++) {
+        char character = text[i];
+        if (character < 0x20 || character >= 0x7f || character == '"' || character == '\\')
+            return false;
+        *at++ = character;
+    }
+    *at++ = '"';
+    out->at = at;
+    return true;
+}
+
 void json_out_string_n(struct json_out *out, const char *text, size_t length)
 {
+    if (put_plain(out, text, length))
+        return;
     struct text escaped = TEXT_INIT;
     text_add_json(&escaped, text, length);
     json_out_char(out, '"');
@@ -123,33 +144,39 @@ static const char digit_pairs[201] = "000102030405060708091011121314151617181920
                                      "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
                                      "8081828384858687888990919293949596979899";
 
-static char *format_below_10000(char *at, uint32_t value, bool pad)
+static inline char *put_pair(char *at, uint32_t below_100)
 {
-    uint32_t high = value / 100, low = value % 100;
-    if (pad || high) {
-        if (pad || high >= 10)
-            *at++ = digit_pairs[high * 2];
-        *at++ = digit_pairs[high * 2 + 1];
-        *at++ = digit_pairs[low * 2];
-    } else if (low >= 10) {
-        *at++ = digit_pairs[low * 2];
-    }
-    *at++ = digit_pairs[low * 2 + 1];
-    return at;
+    memcpy(at, digit_pairs + (size_t)below_100 * 2, 2);
+    return at + 2;
+}
+
+/* Without leading zeros, as the next two. */
+static inline char *put_below_100(char *at, uint32_t value)
+{
+    if (value >= 10)
+        return put_pair(at, value);
+    *at = (char)('0' + value);
+    return at + 1;
+}
+
+static inline char *put_below_10000(char *at, uint32_t value)
+{
+    return value < 100 ? put_below_100(at, value) : put_pair(put_below_100(at, value / 100), value % 100);
+}
+
+static inline char *put_four(char *at, uint32_t below_10000)
+{
+    return put_pair(put_pair(at, below_10000 / 100), below_10000 % 100);
 }
 
 char *format_u64(char *at, uint64_t value)
 {
     if (value < 10000)
-        return format_below_10000(at, (uint32_t)value, false);
-    if (value < 100000000) {
-        at = format_below_10000(at, (uint32_t)(value / 10000), false);
-        return format_below_10000(at, (uint32_t)(value % 10000), true);
-    }
-    at = format_u64(at, value / 100000000);
+        return put_below_10000(at, (uint32_t)value);
+    if (value < 100000000)
+        return put_four(put_below_10000(at, (uint32_t)(value / 10000)), (uint32_t)(value % 10000));
     uint32_t low = (uint32_t)(value % 100000000);
-    at = format_below_10000(at, low / 10000, true);
-    return format_below_10000(at, low % 10000, true);
+    return put_four(put_four(format_u64(at, value / 100000000), low / 10000), low % 10000);
 }
 
 char *format_i64(char *at, int64_t value)
@@ -166,9 +193,7 @@ char *format_microseconds(char *at, uint64_t ns)
     uint32_t rest = (uint32_t)(ns % 1000);
     at[0] = '.';
     at[1] = (char)('0' + rest / 100);
-    at[2] = digit_pairs[rest % 100 * 2];
-    at[3] = digit_pairs[rest % 100 * 2 + 1];
-    return at + 4;
+    return put_pair(at + 2, rest % 100);
 }
 
 int json_strings_init(struct json_strings *strings, const struct string_table *table)

@@ -3,7 +3,7 @@
  * Chrome JSON: how fast it is written and read, and with how much memory.
  *   bench_chrome generate SPANS FILE   a file as other programs write it: complete events of about 118 bytes on 16 threads
  *   bench_chrome read FILE [RUNS]      opens it; prints seconds, and the peak of memory that is not the mapped file's
- *   bench_chrome write FILE OUT [RUNS] opens it and writes it as ours
+ *   bench_chrome write FILE OUT [RUNS] opens it and writes it as ours; beside each run as many bytes that are there already
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -88,6 +88,23 @@ static int read_runs(const char *path, unsigned runs, struct error *err)
     return 0;
 }
 
+/* Seconds that the bytes alone cost: the same size to the same place, from a buffer that is full. */
+static double write_bytes(const char *path, uint64_t size, struct error *err)
+{
+    static char bytes[480 << 10];
+    struct file_writer *file;
+    memset(bytes, 'x', sizeof(bytes));
+    int64_t begin_ns = clock_monotonic_ns();
+    if (file_writer_create(path, &file, err) < 0)
+        return -1;
+    for (uint64_t left = size; left;) {
+        size_t part = left < sizeof(bytes) ? (size_t)left : sizeof(bytes);
+        file_write(file, bytes, part);
+        left -= part;
+    }
+    return file_writer_finish(file, err) < 0 ? -1 : (double)(clock_monotonic_ns() - begin_ns) / 1e9;
+}
+
 static int write_runs(const char *path, const char *out, unsigned runs, struct error *err)
 {
     struct trace *trace;
@@ -99,8 +116,13 @@ static int write_runs(const char *path, const char *out, unsigned runs, struct e
         int64_t begin_ns = clock_monotonic_ns(), begin_cpu_ns = clock_process_cpu_ns();
         r = format_chrome.write(trace, NULL, out, err);
         double seconds = (double)(clock_monotonic_ns() - begin_ns) / 1e9, cpu = (double)(clock_process_cpu_ns() - begin_cpu_ns) / 1e9;
-        if (r == 0 && stat(out, &status) == 0)
-            printf("write %7.3f s  %7.3f s CPU  %6.0f MB/s  %lld bytes\n", seconds, cpu, (double)status.st_size / 1e6 / seconds, (long long)status.st_size);
+        if (r < 0 || stat(out, &status) < 0 || !S_ISREG(status.st_mode)) {
+            printf("write %7.3f s  %7.3f s CPU\n", seconds, cpu);
+            continue;
+        }
+        double megabytes = (double)status.st_size / 1e6, bytes_seconds = write_bytes(out, (uint64_t)status.st_size, err);
+        printf("write %7.3f s  %7.3f s CPU  %6.0f MB/s, a second of CPU %6.0f MB  %lld bytes; the bytes alone %6.0f MB/s: %.1f times\n", seconds, cpu,
+               megabytes / seconds, megabytes / cpu, (long long)status.st_size, megabytes / bytes_seconds, seconds / bytes_seconds);
     }
     trace_unref(trace);
     return r < 0;

@@ -20,6 +20,7 @@
 
 #include "trace/trace.h"
 
+struct preempted;
 struct progress;
 struct trace_filter;
 
@@ -102,6 +103,7 @@ struct dependency_graph {
         int64_t unexplained_ns;
         int64_t largest_backward_ns;
     } counts;
+    const struct preempted *preempted; /* when threads had no processor, within calls too; NULL for a graph that was made by hand */
     void *hold;
 };
 

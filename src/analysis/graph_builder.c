@@ -22,6 +22,7 @@ static void columns_free(struct graph_columns *columns)
     free(columns->first_edge);
     free(columns->edges);
     free(columns->order);
+    preempted_destroy(columns->preempted);
     if (columns->trace)
         trace_unref(columns->trace);
 }
@@ -220,6 +221,7 @@ static int hand_over(struct graph_builder *builder, struct dependency_graph **re
         .edge_count = builder->edge_count,
         .order = columns->order,
         .counts = builder->counts,
+        .preempted = columns->preempted,
         .hold = columns,
     };
     find_extent(graph);
@@ -244,6 +246,11 @@ int graph_builder_finish(struct graph_builder *builder, struct dependency_graph 
     if (result == 0) {
         graph_compact(builder);
         result = graph_weigh(builder);
+    }
+    if (result == 0 && builder->columns.trace) {
+        int code = preempted_create(builder->columns.trace, &builder->columns.preempted, err);
+        if (code < 0)
+            return code;
     }
     if (result == 0)
         result = hand_over(builder, ret_graph);

@@ -9,6 +9,7 @@
 #define HP_ANALYSIS_GRAPH_INTERNAL_H
 
 #include "dependency_graph.h"
+#include "preempted.h"
 
 #define EDGE_DROPPED 0xff /* in an edge's confidence: taken out, gone when graph_compact is through */
 
@@ -23,6 +24,7 @@ struct pending_edge {
 /* The columns of a graph: what `hold` owns, and what its const pointers point to. */
 struct graph_columns {
     struct trace *trace;
+    struct preempted *preempted;
     struct graph_lane *lanes;
     int64_t *time_ns;
     uint32_t *lane;

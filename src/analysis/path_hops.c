@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Steps of the path put together to hops, hops folded. */
 #include "path_hops.h"
+#include "path_preempted.h"
 
 #include "base/array.h"
 #include "base/error.h"
@@ -33,7 +34,7 @@ static struct path_hop hop_of(const struct critical_path *path, const struct act
                            .rule = part.rule,
                            .confidence = part.confidence,
                            .duration_ns = part.time_ns,
-                           .descheduled_ns = part.state == PATH_DESCHEDULED ? part.time_ns : 0};
+                           .descheduled_ns = part.state == PATH_DESCHEDULED ? part.time_ns : path_step_preempted(path, step)};
     hop.begin_ns = step == 0 ? path->graph->begin_ns : path->graph->time_ns[path->steps[step - 1].point];
     return hop;
 }

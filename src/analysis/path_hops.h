@@ -17,7 +17,7 @@ struct path_hop {
     uint8_t rule;  /* of PATH_EDGE */
     uint8_t confidence;
     int64_t begin_ns, duration_ns;
-    int64_t descheduled_ns; /* of it, off the processor though it could have run */
+    int64_t descheduled_ns; /* of it, off the processor though it could have run; of an edge: the thread that it leads to */
 };
 
 #define PATH_FOLD_PERIOD_MAX 32

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Critical imbalance and what the run's threads were used for. */
 #include "path_imbalance.h"
+#include "path_preempted.h"
 
 #include "base/error.h"
 
@@ -32,7 +33,7 @@ static void sum_all(struct totals *totals)
             uint32_t point = graph->lanes[l].first_point + i;
             if (graph->interval[point] == INTERVAL_WORK)
                 totals->all_ns[activity_of(totals->activities, graph->span[point]) * (size_t)2 + totals->device[l]] +=
-                    graph->time_ns[point] - graph->time_ns[point - 1];
+                    graph->time_ns[point] - graph->time_ns[point - 1] - interval_preempted(graph, graph->time_ns, point);
         }
     }
 }
@@ -40,7 +41,9 @@ static void sum_all(struct totals *totals)
 static void sum_path(struct totals *totals, const struct critical_path *path, const struct activity_set *where)
 {
     for (uint32_t s = 1; s < path->step_count; s++) {
-        struct path_part part = path_part_of(path, totals->activities, s);
+        struct path_part parts[2], part;
+        path_parts_of_step(path, totals->activities, s, parts);
+        part = parts[0];
         uint32_t lane = path->graph->lane[path->steps[s].point];
         if (part.state != PATH_WORK || lane == LANE_NONE)
             continue;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The path summed by activity and lane. */
 #include "path_parts_internal.h"
+#include "path_preempted.h"
 
 #include "base/array.h"
 #include "base/error.h"
@@ -69,6 +70,23 @@ struct path_part path_part_of(const struct critical_path *path, const struct act
     return part;
 }
 
+uint32_t path_parts_of_step(const struct critical_path *path, const struct activities *activities, uint32_t step, struct path_part ret_parts[2])
+{
+    int64_t preempted_ns = path_step_preempted(path, step);
+    ret_parts[0] = path_part_of(path, activities, step);
+    if (preempted_ns <= 0)
+        return 1;
+    ret_parts[1] = ret_parts[0];
+    ret_parts[1].state = PATH_DESCHEDULED;
+    ret_parts[1].rule = 0;
+    ret_parts[1].time_ns = preempted_ns;
+    ret_parts[0].time_ns -= preempted_ns;
+    if (ret_parts[0].time_ns > 0)
+        return 2;
+    ret_parts[0] = ret_parts[1];
+    return 1;
+}
+
 struct summing {
     struct path_parts *parts;
     size_t capacity;
@@ -125,15 +143,13 @@ static int add_stretch(struct summing *summing, const struct path_part *part, ui
     return 0;
 }
 
-static int sum_step(struct summing *summing, const struct critical_path *path, const struct activity_set *where,
-                    uint32_t step)
+static int sum_part(struct summing *summing, const struct critical_path *path, const struct activity_set *where, uint32_t point,
+                    struct path_part part)
 {
-    const struct dependency_graph *graph = path->graph;
     const struct activities *activities = summing->parts->activities;
-    uint32_t point = path->steps[step].point, number;
-    struct path_part part = path_part_of(path, activities, step);
+    uint32_t number;
     bool code = span_kind_is_code(activities->rows[part.activity].kind) && part.state == PATH_WORK;
-    enum activity_portion portion = activity_set_portion(where, part.track, graph->span[point], code);
+    enum activity_portion portion = activity_set_portion(where, part.track, path->graph->span[point], code);
     if (part.time_ns == 0 || portion == ACTIVITY_NOTHING)
         return 0;
     part.by_samples = portion == ACTIVITY_BY_SAMPLES;
@@ -141,6 +157,17 @@ static int sum_step(struct summing *summing, const struct critical_path *path, c
     return result == 0 && code
                ? add_stretch(summing, &part, number, path->measured_ns[point - 1], path->measured_ns[point])
                : result;
+}
+
+static int sum_step(struct summing *summing, const struct critical_path *path, const struct activity_set *where,
+                    uint32_t step)
+{
+    struct path_part parts[2];
+    uint32_t count = path_parts_of_step(path, summing->parts->activities, step, parts);
+    int result = 0;
+    for (uint32_t i = 0; i < count && result == 0; i++)
+        result = sum_part(summing, path, where, path->steps[step].point, parts[i]);
+    return result;
 }
 
 int path_parts_create(const struct critical_path *path, const struct activities *activities,

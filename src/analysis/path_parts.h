@@ -15,7 +15,7 @@ enum path_state {
     PATH_WORK,
     PATH_WAIT, /* what a blocking call took by itself */
     PATH_GAP,  /* between a device's commands */
-    PATH_DESCHEDULED,
+    PATH_DESCHEDULED, /* off the processor though it could have run, within calls and lags, too: path_preempted.h */
     PATH_UNEXPLAINED,
     PATH_EDGE,  /* the lag of an edge: `rule` */
     PATH_START, /* from the begin of the graph to the path's first point */
@@ -51,5 +51,7 @@ DEFINE_CLEANUP(struct path_parts *, path_parts_destroy)
 
 /* One step of a path as a part of one stretch. */
 struct path_part path_part_of(const struct critical_path *path, const struct activities *activities, uint32_t step);
+/* The same without what its thread was off the processor for, which is a second part; returns how many there are: those that take time, or the first. */
+uint32_t path_parts_of_step(const struct critical_path *path, const struct activities *activities, uint32_t step, struct path_part ret_parts[2]);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Slack by activity and lane. */
 #include "path_slack.h"
+#include "path_preempted.h"
 
 #include "base/array.h"
 #include "base/error.h"
@@ -50,11 +51,12 @@ static int gather(struct gathering *gathering, const struct critical_path *path,
         for (uint32_t i = 1; i < graph->lanes[l].point_count; i++) {
             uint32_t point = graph->lanes[l].first_point + i, activity = activity_of(activities, graph->span[point]);
             track_id track = graph->lanes[l].track;
-            if (graph->interval[point] != INTERVAL_WORK || graph->interval_weight_ns[point] == 0)
+            int64_t own_ns = graph->interval_weight_ns[point] - interval_preempted(graph, path->measured_ns, point);
+            if (graph->interval[point] != INTERVAL_WORK || own_ns <= 0)
                 continue;
             if (activity_set_portion(where, track, graph->span[point], span_kind_is_code(activities->rows[activity].kind)) != ACTIVITY_WHOLE)
                 continue;
-            if (add(gathering, activity, track, graph->interval_weight_ns[point], stretch_slack(path, point)) < 0)
+            if (add(gathering, activity, track, own_ns, stretch_slack(path, point)) < 0)
                 return -ENOMEM;
         }
     }

@@ -170,7 +170,7 @@ static int completions(struct group *group, int64_t last_ns)
                                          .begin_ns = from_ns, .time_ns = self->end_ns - from_ns,
                                          .pattern = group->operation->completion, .confidence = group->confidence};
         if (self->waits)
-            result = wait_add(group->building, &state);
+            result = wait_add_released(group->building, &state);
     }
     return result;
 }

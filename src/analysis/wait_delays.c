@@ -12,12 +12,13 @@
 #include <errno.h>
 #include <string.h>
 
+enum { ACTIVITY_CODE = 1, ACTIVITY_PREEMPTED }; /* keys: of code outside of calls, of time for want of a processor */
 enum { STEP_LOOKS = 512 }; /* back through a lane's steps for one that both lanes were in; else since the oldest of these */
 
 /* Something a lane did: what the costs are summed by. */
 struct activity {
     uint64_t key;
-    uint32_t span; /* one of them; ID_NONE: code outside of calls */
+    uint32_t span; /* one of them; ID_NONE: code outside of calls, or none */
     int64_t late_ns, waiting_ns;
 };
 
@@ -52,16 +53,16 @@ struct charging {
 static uint64_t activity_key(const struct span_table *table, uint32_t span)
 {
     if (span == ID_NONE)
-        return 1;
+        return ACTIVITY_CODE;
     uint32_t parent = table->parent[span];
     uint64_t around = parent < table->count ? table->name[parent].index : 0;
     uint64_t key = hash_u64((uint64_t)table->name[span].index << 32 | table->category[span].index);
     return hash_u64(key ^ hash_u64(around << 32 | table->stack[span].index));
 }
 
-static int activity_add(struct charging *charging, uint32_t span, int64_t late_ns, int64_t waiting_ns)
+static int activity_add_keyed(struct charging *charging, uint64_t key, uint32_t span, int64_t late_ns, int64_t waiting_ns)
 {
-    uint64_t key = activity_key(charging->building->table, span), place;
+    uint64_t place;
     if (!map_get(&charging->activity_of, key, &place)) {
         struct activity *activities =
             array_reserve(charging->activities, &charging->activity_capacity, charging->activity_count + 1, sizeof *activities);
@@ -74,6 +75,22 @@ static int activity_add(struct charging *charging, uint32_t span, int64_t late_n
     wait_time_add(&charging->activities[place].late_ns, late_ns);
     wait_time_add(&charging->activities[place].waiting_ns, waiting_ns);
     return 0;
+}
+
+static int activity_add(struct charging *charging, uint32_t span, int64_t late_ns, int64_t waiting_ns)
+{
+    return activity_add_keyed(charging, activity_key(charging->building->table, span), span, late_ns, waiting_ns);
+}
+
+/* Moves what a lane was preempted for in [begin, begin + length) of a span from the span's time to that for want of a processor; back, for a wait. */
+static int move_preempted(struct charging *charging, uint32_t lane, uint32_t span, int64_t begin_ns, int64_t length_ns, bool late, bool back)
+{
+    int64_t preempted_ns = preempted_within(charging->building->preempted, lane, begin_ns, begin_ns + length_ns);
+    if (preempted_ns <= 0)
+        return 0;
+    preempted_ns = back ? -preempted_ns : preempted_ns;
+    int result = activity_add(charging, span, late ? -preempted_ns : 0, late ? 0 : -preempted_ns);
+    return result ? result : activity_add_keyed(charging, ACTIVITY_PREEMPTED, ID_NONE, late ? preempted_ns : 0, late ? 0 : preempted_ns);
 }
 
 /* The first wait state of a lane that begins at from_ns or later: states of a lane are sorted by begin. */
@@ -104,6 +121,8 @@ static int piece_of_window(struct charging *charging, uint32_t lane, uint32_t sp
 {
     const struct wait_outside stretch = {.lane = lane, .begin_ns = begin_ns, .end_ns = begin_ns + length_ns};
     int result = activity_add(charging, span, late ? length_ns : 0, late ? 0 : length_ns);
+    if (result == 0)
+        result = move_preempted(charging, lane, span, begin_ns, length_ns, late, false);
     if (result == 0 && late && span == ID_NONE)
         result = outside_add(&charging->window, &charging->window_count, &charging->window_capacity, &stretch);
     return result;
@@ -129,8 +148,11 @@ static int add_window(struct charging *charging, uint32_t lane, int64_t from_ns,
         if (length_ns > 0)
             result = piece_of_window(charging, lane, times->pieces[piece].span, begin_ns, length_ns, late);
     }
-    for (uint32_t i = first_wait(charging, lane, from_ns); result == 0 && i < charging->first[lane + 1] && states[i].begin_ns < until_ns; i++)
+    for (uint32_t i = first_wait(charging, lane, from_ns); result == 0 && i < charging->first[lane + 1] && states[i].begin_ns < until_ns; i++) {
         result = activity_add(charging, states[i].span.index, late ? -states[i].time_ns : 0, late ? 0 : -states[i].time_ns);
+        if (result == 0 && wait_pattern_charge(states[i].pattern) != CHARGE_NOBODY)
+            result = move_preempted(charging, lane, states[i].span.index, states[i].begin_ns, states[i].time_ns, late, true);
+    }
     return result;
 }
 
@@ -300,13 +322,15 @@ static int delay_add(struct charging *charging, const struct wait_state *state, 
             fresh->category = table->category[activity->span];
             fresh->stack = table->stack[activity->span];
             fresh->around = parent < table->count ? table->name[parent] : STRING_NONE;
+        } else if (activity->key == ACTIVITY_PREEMPTED) {
+            string_table_find(trace_strings(building->trace), "preempted", strlen("preempted"), &fresh->name);
         }
     }
     out->delays[place].count++;
     wait_time_add(&out->delays[place].direct_ns, direct_ns);
     wait_time_add(&out->delays[place].propagated_ns, propagated_ns);
     int result = 0;
-    for (size_t i = 0; i < charging->window_count && activity->span == ID_NONE && result == 0; i++) {
+    for (size_t i = 0; i < charging->window_count && activity->key == ACTIVITY_CODE && result == 0; i++) {
         charging->window[i].delay = (uint32_t)place;
         result = outside_add(&charging->outside, &charging->outside_count, &charging->outside_capacity, &charging->window[i]);
     }

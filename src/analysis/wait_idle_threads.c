@@ -90,7 +90,8 @@ static int add_idle(struct idle *idle, const struct gap *gap, uint32_t region, i
     const struct wait_state state = {.span = SPAN_NONE, .lane = {lane}, .cause = {region}, .cause_lane = {idle->owner[lane]}, .begin_ns = begin_ns,
                                      .time_ns = end_ns - begin_ns, .pattern = pattern,
                                      .confidence = CONFIDENCE_HIGH};
-    return wait_add(idle->building, &state);
+    bool released = region != ID_NONE && region == gap->behind && region != gap->before; /* its part of the region is there for it */
+    return released ? wait_add_released(idle->building, &state) : wait_add(idle->building, &state);
 }
 
 /* Shares a thread's gap out among the regions of its owner that ran meanwhile and the times between them. */

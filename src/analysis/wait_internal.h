@@ -4,6 +4,7 @@
 #define HP_ANALYSIS_WAIT_INTERNAL_H
 
 #include "lane_time.h"
+#include "preempted.h"
 #include "wait_states.h"
 
 #include "base/map.h"
@@ -38,6 +39,7 @@ struct wait_building {
     const struct trace *trace;
     struct span_table *table;
     struct lane_times *times;
+    struct preempted *preempted; /* by the rule of path_preempted.h: no wait, and nobody's work */
     unsigned scopes; /* bits by enum wait_scope; 0 = all */
     struct wait_blame_sum *blame; /* not NULL: only sums are wanted, so that no state or step is kept and nothing charged */
     struct backends backends;
@@ -56,6 +58,8 @@ struct wait_building {
 
 /* Adds one if it waited at all: time_ns over 0. */
 int wait_add(struct wait_building *building, const struct wait_state *state);
+/* The same of what comes behind the release: without what the thread was preempted for. */
+int wait_add_released(struct wait_building *building, const struct wait_state *state);
 int wait_add_step(struct wait_building *building, uint32_t lane, uint32_t event, int64_t leave_ns);
 
 /* Rows of sums; finish gives them away, most time first. -ENOMEM at worst. */

@@ -104,7 +104,7 @@ static int part_waits(struct wait_building *building, const struct part *part, c
     state = (struct wait_state){.span = {part->span}, .lane = {part->lane}, .cause = SPAN_NONE, .cause_lane = TRACK_NONE,
                                 .begin_ns = until_ns, .time_ns = part->end_ns - until_ns, .pattern = WAIT_OMP_BARRIER_COMPLETION,
                                 .confidence = CONFIDENCE_CERTAIN};
-    return result ? result : wait_add(building, &state);
+    return result ? result : wait_add_released(building, &state);
 }
 
 static int barrier_waits(struct wait_building *building, const struct part *parts, size_t count)

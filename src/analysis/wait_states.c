@@ -60,6 +60,14 @@ int wait_add(struct wait_building *building, const struct wait_state *state)
     return 0;
 }
 
+int wait_add_released(struct wait_building *building, const struct wait_state *state)
+{
+    struct wait_state own = *state;
+    if (own.time_ns > 0)
+        own.time_ns -= preempted_within(building->preempted, own.lane.index, own.begin_ns, own.begin_ns + own.time_ns);
+    return wait_add(building, &own);
+}
+
 int wait_add_step(struct wait_building *building, uint32_t lane, uint32_t event, int64_t leave_ns)
 {
     if (building->blame)
@@ -164,6 +172,7 @@ static void building_finish(struct wait_building *building)
     free(building->steps);
     free(building->links);
     free(building->members);
+    preempted_destroy(building->preempted);
     lane_times_destroy(building->times);
     span_table_destroy(building->table);
 }
@@ -173,6 +182,8 @@ static int read_trace(struct wait_building *building, const struct progress *pro
     int result = span_table_create(building->trace, progress, &building->table, building->err);
     if (result == 0 && !building->blame)
         result = lane_times_create(building->table, &building->times, building->err);
+    if (result == 0)
+        result = preempted_create(building->trace, &building->preempted, building->err);
     if (result == 0)
         result = trace_links_read(building->trace, &building->links, &building->link_count, building->err);
     if (result == 0)

@@ -34,7 +34,7 @@ struct wait_state {
 /* What delayed others, summed by lane and activity, and for which pattern. */
 struct wait_delay {
     track_id lane;        /* who was late */
-    string_id name;       /* innermost span; STRING_NONE: code outside of calls */
+    string_id name;       /* innermost span; STRING_NONE: code outside of calls; "preempted": it had no processor */
     string_id around;     /* name of the span that encloses it; STRING_NONE: none */
     string_id category;
     stack_id stack;       /* of the innermost span, where taken */

@@ -119,8 +119,7 @@ static int agree_on_kinds(struct ranks_work *work, struct error *err)
     CLEANUP(parcel_finish) struct parcel own = PARCEL_INIT;
     CLEANUP(parcel_finish) struct parcel whole = PARCEL_INIT;
     struct parcel *all = NULL;
-    /* Text tells of threads that had no processor. */
-    uint64_t kinds = work->invocation->format == OUTPUT_TEXT ? UINT64_C(1) << SPAN_KIND_BLOCKED : 0;
+    uint64_t kinds = UINT64_C(1) << SPAN_KIND_BLOCKED; /* paths and waits tell of threads that had no processor */
     for (uint32_t i = 0; i < work->inputs.count; i++)
         kinds |= merge_shared_kinds(work->inputs.traces[i]);
     parcel_put_u64(&own, kinds);

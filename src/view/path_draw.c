@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The critical path as text for people. */
 #include "path_report.h"
-#include "analysis/preempted.h"
+#include "analysis/path_preempted.h"
 #include "lane_label.h"
 #include "run_length.h"
 #include "table.h"
@@ -22,7 +22,6 @@ struct drawing {
     struct text *out;
     uint64_t top;
     const struct time_unit *unit;
-    const struct preempted *preempted; /* NULL: not known */
 };
 
 static size_t limit(const struct drawing *drawing, size_t count)
@@ -184,23 +183,6 @@ static struct path_fold last_shown(const struct path_hops *hops, size_t shown)
     return last;
 }
 
-/* The lag of an edge hides why the thread that it leads to did not go on at once: it may have had no processor. */
-static int64_t preempted_in(const struct drawing *drawing, const struct path_hop *hop)
-{
-    if (!drawing->preempted || hop->state != PATH_EDGE || hop->track.index == ID_NONE || hop->duration_ns <= 0)
-        return 0;
-    return preempted_within(drawing->preempted, hop->track.index, hop->begin_ns, hop->begin_ns + hop->duration_ns);
-}
-
-/* Of all repeats. */
-static int64_t off_processor(const struct drawing *drawing, const struct path_fold *fold, uint32_t at, const struct path_hop *sum)
-{
-    int64_t sum_ns = sum->descheduled_ns;
-    for (uint32_t r = 0; r < fold->repeats; r++)
-        sum_ns += preempted_in(drawing, &drawing->report->hops->hops[fold->first + (size_t)r * fold->period + at]);
-    return sum_ns;
-}
-
 static void draw_hop(struct drawing *drawing, struct table *table, const struct path_fold *fold, uint32_t at)
 {
     const struct path_report *report = drawing->report;
@@ -222,9 +204,8 @@ static void draw_hop(struct drawing *drawing, struct table *table, const struct 
     table_cell(table, format_duration(begin, sizeof begin, hop.begin_ns));
     cell_time(table, drawing, hop.duration_ns);
     cell_percent(table, hop.duration_ns, report->path->length_ns);
-    int64_t off_ns = off_processor(drawing, fold, at, &hop);
-    if (off_ns)
-        cell_time(table, drawing, off_ns);
+    if (hop.descheduled_ns)
+        cell_time(table, drawing, hop.descheduled_ns);
     else
         table_cell(table, "");
     table_cell(table, repeats);
@@ -365,7 +346,6 @@ static void draw_title(struct drawing *drawing, const char *dot)
 static void draw_proofs(struct drawing *drawing, const char *dot)
 {
     const struct critical_path *path = drawing->report->path;
-    char percent[32];
     struct text line = TEXT_INIT;
     for (int confidence = 0; confidence < CONFIDENCE_LOW; confidence++)
         add_share(&line, dot, confidence_name((enum confidence)confidence), path->confidence_ns[confidence],
@@ -373,19 +353,15 @@ static void draw_proofs(struct drawing *drawing, const char *dot)
     add_share(&line, dot, "unexplained", path->length_ns - path->explained_ns, path->length_ns);
     fact(drawing, "proved by", line.data ? line.data : "");
     text_clear(&line);
-    int64_t edges_ns = 0;
+    int64_t edges_ns = 0, preempted_ns = 0, held_up_ns = 0; /* the last two: within work, within lags */
     for (int rule = 0; rule < EDGE_RULE_COUNT; rule++)
         edges_ns += path->rule_ns[rule];
-    add_share(&line, dot, "work", path->kind_ns[INTERVAL_WORK], path->length_ns);
-    add_share(&line, dot, "off the processor", path->kind_ns[INTERVAL_DESCHEDULED], path->length_ns);
+    for (uint32_t s = 0; s < path->step_count; s++)
+        *(path->steps[s].edge == EDGE_NONE ? &preempted_ns : &held_up_ns) += path_step_preempted(path, s);
+    add_share(&line, dot, "work", path->kind_ns[INTERVAL_WORK] - preempted_ns, path->length_ns);
+    add_share(&line, dot, "off the processor", path->kind_ns[INTERVAL_DESCHEDULED] + preempted_ns + held_up_ns, path->length_ns);
     add_share(&line, dot, "between a device's commands", path->kind_ns[INTERVAL_IDLE], path->length_ns);
-    add_share(&line, dot, "latencies", edges_ns + path->kind_ns[INTERVAL_WAIT], path->length_ns);
-    int64_t preempted_ns = 0;
-    for (size_t i = 0; i < drawing->report->hops->count; i++)
-        preempted_ns += preempted_in(drawing, &drawing->report->hops->hops[i]);
-    if (preempted_ns > 0)
-        text_addf(&line, " (%s %%: the thread that they lead to had no processor)",
-                  format_percent(percent, sizeof percent, (double)preempted_ns, (double)path->length_ns));
+    add_share(&line, dot, "latencies", edges_ns + path->kind_ns[INTERVAL_WAIT] - held_up_ns, path->length_ns);
     add_share(&line, dot, "waits for nobody knows what", path->kind_ns[INTERVAL_UNEXPLAINED] + path->start_ns,
               path->length_ns);
     fact(drawing, "time in", line.data ? line.data : "");
@@ -537,9 +513,6 @@ void path_report_draw(const struct path_report *report, uint64_t top, const stru
     draw_title(&drawing, dot);
     if (report->path->length_ns == 0)
         return;
-    CLEANUP(preempted_destroyp) struct preempted *preempted = NULL;
-    if (preempted_create(report->graph->trace, &preempted, NULL) == 0)
-        drawing.preempted = preempted;
     draw_proofs(&drawing, dot);
     draw_allocation(&drawing, dot);
     draw_graph(&drawing, dot);

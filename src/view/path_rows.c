@@ -158,26 +158,32 @@ static int add_row(struct gathering *gathering, const struct path_part *part, co
     return 0;
 }
 
+static int gather_part(struct gathering *gathering, const struct activity_set *where, span_id span, const struct path_part *part,
+                       struct error *err)
+{
+    bool code = span_kind_is_code(gathering->parts->activities->rows[part->activity].kind) && part->state == PATH_WORK;
+    if (part->time_ns == 0 || activity_set_portion(where, part->track, span, code) != ACTIVITY_WHOLE)
+        return 0;
+    const char *name = NULL;
+    if (part->activity != ACTIVITY_NONE && part->state != PATH_EDGE) {
+        int result = path_call_paths_name(gathering->call_paths, span, &name, err);
+        if (result < 0)
+            return result;
+    }
+    return add_row(gathering, part, name) < 0 ? error_set(err, -ENOMEM, "out of memory while summing the critical path") : 0;
+}
+
 static int gather_call_paths(struct gathering *gathering, const struct critical_path *path,
                              const struct activity_set *where, struct error *err)
 {
+    int result = 0;
     for (uint32_t s = 0; s < path->step_count; s++) {
-        struct path_part part = path_part_of(path, gathering->parts->activities, s);
-        span_id span = path->graph->span[path->steps[s].point];
-        bool code =
-            span_kind_is_code(gathering->parts->activities->rows[part.activity].kind) && part.state == PATH_WORK;
-        if (part.time_ns == 0 || activity_set_portion(where, part.track, span, code) != ACTIVITY_WHOLE)
-            continue;
-        const char *name = NULL;
-        if (part.activity != ACTIVITY_NONE && part.state != PATH_EDGE) {
-            int result = path_call_paths_name(gathering->call_paths, span, &name, err);
-            if (result < 0)
-                return result;
-        }
-        if (add_row(gathering, &part, name) < 0)
-            return error_set(err, -ENOMEM, "out of memory while summing the critical path");
+        struct path_part parts[2];
+        uint32_t count = path_parts_of_step(path, gathering->parts->activities, s, parts);
+        for (uint32_t i = 0; i < count && result == 0; i++)
+            result = gather_part(gathering, where, path->graph->span[path->steps[s].point], &parts[i], err);
     }
-    return 0;
+    return result;
 }
 
 static int set_texts(struct gathering *gathering)

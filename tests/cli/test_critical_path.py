@@ -94,6 +94,33 @@ def test_mpi_hangs_on_its_messages_and_collectives(hprofiler, mpi):
     assert sum(row["time_ns"] for row in ranks) == path["length_ns"]
 
 
+def rows_of(hprofiler, trace, sql):
+    done = subprocess.run([hprofiler, "query", trace, sql, "--format", "json"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_time_without_a_processor_is_what_the_scheduler_says(hprofiler, mpi):
+    """Of each hop in a call or to its end: what the scheduler's lane of its thread has as preempted within it, counted here once more."""
+    path = path_of(hprofiler, mpi)
+    off = collections.defaultdict(list)
+    for row in rows_of(hprofiler, mpi, "SELECT t.pid, t.tid, s.begin_ns, s.end_ns FROM spans s JOIN tracks t ON t.id = s.track WHERE s.name = 'preempted'"):
+        off[row["pid"], row["tid"]].append((row["begin_ns"], row["end_ns"]))
+    threads = {row["id"]: (row["pid"], row["tid"]) for row in
+               rows_of(hprofiler, mpi, "SELECT s.id, t.pid, t.tid FROM spans s JOIN tracks t ON t.id = s.track WHERE s.category = 'mpi'")}
+    compared = 0
+    for hop in path["hops"]:
+        if hop["repeats"] > 1 or hop["span"] not in threads or hop["confidence"] is None or hop["lane"] is None or not hop["duration_ns"]:
+            continue
+        begin, end = hop["begin_ns"], hop["begin_ns"] + hop["duration_ns"]
+        expected = sum(max(0, min(until, end) - max(since, begin)) for since, until in off[threads[hop["span"]]] if until is not None)
+        assert hop["descheduled_ns"] == expected, hop
+        compared += 1
+    assert compared
+    in_calls = sum(row["time_ns"] for row in path["composition"] if row["kind"] == "descheduled")
+    assert in_calls == sum(hop["descheduled_ns"] for hop in path["hops"])
+
+
 @pytest.mark.parametrize("by", DIMENSIONS)
 def test_each_way_to_see_it_has_all_of_it(hprofiler, openmp, by):
     path = path_of(hprofiler, openmp, "--by", by)

@@ -17,10 +17,8 @@ void recording_put(struct recording *recording, unsigned flags, const struct wir
         return;
     if (lost)
         ++*lost;
-    if (!recording->spool_error) {
-        recording->spool_error = r;
+    if (!atomic_exchange(&recording->spool_failed, true))
         log_warning(recording->log, "cannot write the recording: %s; what is missing is counted", strerror(-r));
-    }
 }
 
 void recording_put_text(struct recording *recording, const struct wire_header *record, size_t fixed_bytes, const char *text,

@@ -9,6 +9,8 @@
 #include "stack_tree.h"
 #include "symbol/address_map.h"
 
+#include <stdatomic.h>
+
 /* Counted while recording; ends up in the ledger and the metadata. */
 struct recording_counts {
     uint64_t samples_seen, samples_kept;    /* of CPU time */
@@ -36,7 +38,7 @@ struct recording {
     int64_t clock_shift_ns;          /* kernel time + this = our CLOCK_MONOTONIC_RAW */
     int64_t window_begin_ns, window_end_ns; /* samples outside are not kept */
     int64_t nominal_period_ns;
-    int spool_error;                 /* the first failure to write, said once */
+    atomic_bool spool_failed;        /* a failure to write was said; threads that unwind write, too */
 };
 
 /* Appends a record to the spool; a failure is remembered and said once. `lost` counts what it cost, may be NULL. */

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# hp_mpi_words(mpicc compile link): what the compiler wrapper would add: include folders and definitions; libraries and where they are.
+# Both are empty where there is no such wrapper.
+function(hp_mpi_words compiler ret_compile ret_link)
+  execute_process(COMMAND ${compiler} -show OUTPUT_VARIABLE shown ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  separate_arguments(words UNIX_COMMAND "${shown}")
+  set(compile "")
+  set(link "")
+  foreach(word IN LISTS words)
+    if(word MATCHES "^-I")
+      string(SUBSTRING "${word}" 2 -1 folder)
+      list(APPEND compile -isystem${folder})
+    elseif(word MATCHES "^-D")
+      list(APPEND compile ${word})
+    elseif(word MATCHES "^-L|^-l|^-Wl,-rpath")
+      list(APPEND link ${word})
+    endif()
+  endforeach()
+  set(${ret_compile} "${compile}" PARENT_SCOPE)
+  set(${ret_link} "${link}" PARENT_SCOPE)
+endfunction()

@@ -49,20 +49,14 @@ void advice_evidence(struct advice *advice, const char *name, const char *unit, 
         advice->evidence[advice->evidence_count++] = (struct advice_evidence){name, unit, value};
 }
 
-void advice_add_time(int64_t *sum, int64_t time_ns)
-{
-    if (__builtin_add_overflow(*sum, time_ns, sum))
-        *sum = INT64_MAX;
-}
-
 void advice_sum_add(struct advice_facts *facts, enum advice_sum sum, uint32_t track, int64_t time_ns)
 {
     struct advice_sums *sums = &facts->sums;
     if (track >= facts->track_count || time_ns < 0)
         return;
     sums->count[sum]++;
-    advice_add_time(&sums->total_ns[sum], time_ns);
-    advice_add_time(&sums->time_ns[sum][track], time_ns);
+    add_saturated(&sums->total_ns[sum], time_ns);
+    add_saturated(&sums->time_ns[sum][track], time_ns);
 }
 
 bool advice_sum_most(const struct advice_facts *facts, enum advice_sum sum, uint32_t *ret_track, int64_t *ret_ns)

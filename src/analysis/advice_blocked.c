@@ -154,7 +154,7 @@ static bool choose(struct advice_facts *facts)
         }
     for (uint32_t i = 0; i < facts->track_count && cpu_ns; i++)
         if (facts->tracks[i].process.index == facts->tracks[facts->busiest_main.index].process.index)
-            advice_add_time(&facts->busiest_cpu_ns, facts->sums.time_ns[ADVICE_SUM_CPU][i]);
+            add_saturated(&facts->busiest_cpu_ns, facts->sums.time_ns[ADVICE_SUM_CPU][i]);
     return cpu_ns > 0;
 }
 

@@ -17,10 +17,10 @@ int advice_read_sums(struct advice_facts *facts, struct error *err)
     for (uint32_t i = 0; i < count && result == 0; i++) {
         if (rows[i].kind == SPAN_KIND_KERNEL) {
             facts->kernels += rows[i].count;
-            advice_add_time(&facts->kernel_ns, rows[i].total_ns);
+            add_saturated(&facts->kernel_ns, rows[i].total_ns);
         } else if (rows[i].kind == SPAN_KIND_LAUNCH) {
             facts->launches += rows[i].count;
-            advice_add_time(&facts->launch_ns, rows[i].total_ns);
+            add_saturated(&facts->launch_ns, rows[i].total_ns);
         }
     }
     return result;
@@ -61,7 +61,7 @@ static int add_sample(struct advice_facts *facts, struct sampled *sampled, const
     const struct trace_frame *leaf = leaf_of(sampled, row->stack);
     uint64_t before = 0;
     facts->samples += row->count;
-    advice_add_time(&facts->cpu_ns, row->weight);
+    add_saturated(&facts->cpu_ns, row->weight);
     advice_sum_add(facts, ADVICE_SUM_CPU, row->track.index, row->weight);
     if (row->flags & SAMPLE_KERNEL)
         advice_sum_add(facts, ADVICE_SUM_KERNEL, row->track.index, row->weight);
@@ -183,7 +183,7 @@ static void find_late(struct advice_facts *facts, const struct wait_blame *rows,
     memset(caused_ns, 0, facts->track_count * sizeof *caused_ns);
     for (size_t i = 0; i < count; i++)
         if (sum_of_pattern(rows[i].pattern) == (int)sum && rows[i].cause_lane.index < facts->track_count)
-            advice_add_time(&caused_ns[rows[i].cause_lane.index], rows[i].time_ns);
+            add_saturated(&caused_ns[rows[i].cause_lane.index], rows[i].time_ns);
     for (uint32_t i = 0; i < facts->track_count; i++)
         if (caused_ns[i] > 0 && (facts->late[sum].index == ID_NONE || caused_ns[i] > caused_ns[facts->late[sum].index]))
             facts->late[sum] = (track_id){i};

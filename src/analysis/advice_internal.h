@@ -5,6 +5,7 @@
 
 #include "advice.h"
 #include "base/map.h"
+#include "base/saturated.h"
 #include "lane_time.h"
 
 #define ADVICE_SMALL_COPY_BYTES 65536
@@ -96,7 +97,6 @@ void advice_read_ledger(struct advice_facts *facts);
 int advice_survey(struct advice_facts *facts, const struct progress *progress, struct error *err);
 int advice_read_waits(struct advice_facts *facts, const struct progress *progress, struct error *err);
 
-void advice_add_time(int64_t *sum, int64_t time_ns); /* INT64_MAX where it is more */
 void advice_sum_add(struct advice_facts *facts, enum advice_sum sum, uint32_t track, int64_t time_ns);
 /* The track that has most; false where nobody has any. */
 bool advice_sum_most(const struct advice_facts *facts, enum advice_sum sum, uint32_t *ret_track, int64_t *ret_ns);

@@ -140,11 +140,11 @@ static int add_region(struct survey *survey, const struct span_row *row)
     has(row->payload, FIELD_REGION_threads, &threads);
     has(row->payload, FIELD_REGION_level, &level);
     region->count++;
-    advice_add_time(&region->total_ns, row->length_ns);
+    add_saturated(&region->total_ns, row->length_ns);
     region->threads = threads > region->threads ? threads : region->threads;
     process->threads = threads > process->threads ? threads : process->threads;
     if (level <= 1)
-        advice_add_time(&process->parallel_ns, row->length_ns);
+        add_saturated(&process->parallel_ns, row->length_ns);
     survey->facts->have[ADVICE_NEED_OPENMP] = true;
     if (!has(row->payload, FIELD_REGION_region, &id))
         return 0;
@@ -164,7 +164,7 @@ static int add_barrier(struct survey *survey, const struct span_row *row)
     struct instance *instance = instance_of(survey, row->process, id);
     if (!instance)
         return -ENOMEM;
-    advice_add_time(&instance->wait_ns, wait_ns > INT64_MAX ? INT64_MAX : (int64_t)wait_ns);
+    add_saturated(&instance->wait_ns, wait_ns > INT64_MAX ? INT64_MAX : (int64_t)wait_ns);
     return 0;
 }
 
@@ -179,7 +179,7 @@ static int add_openmp(struct survey *survey, const struct span_row *row)
         add(survey, ADVICE_SUM_LOCK, row, (int64_t)wait_ns);
     } else if (row->kind == SPAN_KIND_TASK) {
         survey->facts->tasks++;
-        advice_add_time(&survey->facts->task_ns, row->length_ns);
+        add_saturated(&survey->facts->task_ns, row->length_ns);
     } else if (row->kind == SPAN_KIND_TASK_CREATE) {
         add(survey, ADVICE_SUM_TASK_MAKING, row, row->length_ns);
     }
@@ -193,7 +193,7 @@ static void settle_regions(struct survey *survey)
         if (instance->region == UINT32_MAX)
             continue;
         struct advice_region *region = &survey->facts->regions[instance->region];
-        advice_add_time(&region->wait_ns, instance->wait_ns);
+        add_saturated(&region->wait_ns, instance->wait_ns);
         if (!instance->threads)
             continue;
         region->spread_ns += (double)instance->wait_ns / (double)instance->threads;

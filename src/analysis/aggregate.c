@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/saturated.h"
 #include "base/thread_pool.h"
 #include "trace/nesting.h"
 #include "trace/span_accumulator.h"
@@ -94,8 +95,7 @@ static int add_off_cpu(struct worker *worker, const struct span_block *block)
         bool preempted = block->name && strcmp(trace_text(worker->job->trace, block->name[i]), "preempted") == 0;
         int64_t *sum = preempted ? &times->preempted_ns : &times->blocked_ns;
         *(preempted ? &times->preempted_known : &times->blocked_known) = true;
-        if (__builtin_add_overflow(*sum, end_ns - block->begin_ns[i], sum))
-            *sum = INT64_MAX;
+        add_saturated(sum, end_ns - block->begin_ns[i]);
         times->count++;
     }
     return 0;

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/saturated.h"
 #include "trace/own_code.h"
 
 #include <errno.h>
@@ -147,12 +148,6 @@ static int map_stack(struct context_building *building, uint32_t stack, bool is_
     return 0;
 }
 
-static void add_weight(int64_t *sum, int64_t weight)
-{
-    if (__builtin_add_overflow(*sum, weight, sum))
-        *sum = weight > 0 ? INT64_MAX : INT64_MIN;
-}
-
 /* Bottom-up, below `node`: the chain of callers ends with the root frame. */
 static int add_callers(struct context_building *building, uint32_t stack, bool is_truncated, uint32_t node, uint32_t *ret_node)
 {
@@ -185,7 +180,7 @@ int context_stack_node(struct context_building *building, stack_id stack, bool i
 void context_count(struct context_building *building, uint32_t node, uint64_t count, int64_t weight)
 {
     building->context->nodes[node].self_count += count;
-    add_weight(&building->context->nodes[node].self_weight, weight);
+    add_saturated(&building->context->nodes[node].self_weight, weight);
 }
 
 static int add_row(struct context_building *building, const struct sample_aggregate *row)
@@ -261,10 +256,10 @@ static int total_and_order(struct context_building *building)
     uint32_t count = building->context->count;
     for (uint32_t i = count; i-- > 0;) {
         nodes[i].total_count += nodes[i].self_count;
-        add_weight(&nodes[i].total_weight, nodes[i].self_weight);
+        add_saturated(&nodes[i].total_weight, nodes[i].self_weight);
         if (nodes[i].parent != ID_NONE) {
             nodes[nodes[i].parent].total_count += nodes[i].total_count;
-            add_weight(&nodes[nodes[i].parent].total_weight, nodes[i].total_weight);
+            add_saturated(&nodes[nodes[i].parent].total_weight, nodes[i].total_weight);
         }
     }
     CLEANUP(freep) struct sibling *siblings = malloc((count + (size_t)1) * sizeof(*siblings));

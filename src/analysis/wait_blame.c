@@ -73,7 +73,7 @@ int wait_blame_add(struct wait_blame_sum *sum, const struct wait_state *state, s
     if (*slot != UINT32_MAX) {
         struct wait_blame *row = &sum->rows[*slot];
         row->count++;
-        wait_time_add(&row->time_ns, one.time_ns);
+        add_saturated(&row->time_ns, one.time_ns);
         row->confidence = one.confidence > row->confidence ? one.confidence : row->confidence;
         return note_outside(sum, state, *slot);
     }

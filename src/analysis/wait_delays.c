@@ -72,8 +72,8 @@ static int activity_add_keyed(struct charging *charging, uint64_t key, uint32_t 
         charging->activities = activities;
         activities[charging->activity_count++] = (struct activity){.key = key, .span = span};
     }
-    wait_time_add(&charging->activities[place].late_ns, late_ns);
-    wait_time_add(&charging->activities[place].waiting_ns, waiting_ns);
+    add_saturated(&charging->activities[place].late_ns, late_ns);
+    add_saturated(&charging->activities[place].waiting_ns, waiting_ns);
     return 0;
 }
 
@@ -327,8 +327,8 @@ static int delay_add(struct charging *charging, const struct wait_state *state, 
         }
     }
     out->delays[place].count++;
-    wait_time_add(&out->delays[place].direct_ns, direct_ns);
-    wait_time_add(&out->delays[place].propagated_ns, propagated_ns);
+    add_saturated(&out->delays[place].direct_ns, direct_ns);
+    add_saturated(&out->delays[place].propagated_ns, propagated_ns);
     int result = 0;
     for (size_t i = 0; i < charging->window_count && activity->key == ACTIVITY_CODE && result == 0; i++) {
         charging->window[i].delay = (uint32_t)place;
@@ -354,10 +354,10 @@ static int charge_one(struct charging *charging, uint32_t index)
     int result = find_shares(charging, index);
     int64_t parts_ns = 0, direct_ns = state->time_ns, handed_ns = charging->handed_ns[index];
     for (size_t i = 0; i < charging->share_count; i++)
-        wait_time_add(&parts_ns, charging->shares[i].part_ns);
+        add_saturated(&parts_ns, charging->shares[i].part_ns);
     if (result == 0 && !parts_ns) {
-        wait_time_add(&charging->building->out->uncharged_ns, direct_ns);
-        wait_time_add(&charging->building->out->uncharged_ns, handed_ns);
+        add_saturated(&charging->building->out->uncharged_ns, direct_ns);
+        add_saturated(&charging->building->out->uncharged_ns, handed_ns);
     }
     int64_t handed_parts_ns = parts_ns;
     for (size_t i = 0; i < charging->share_count && parts_ns && result == 0; i++) {
@@ -365,8 +365,8 @@ static int charge_one(struct charging *charging, uint32_t index)
         int64_t own_ns = portion(share->part_ns, &parts_ns, &direct_ns);
         int64_t more_ns = portion(share->part_ns, &handed_parts_ns, &handed_ns);
         if (share->is_wait) {
-            wait_time_add(&charging->handed_ns[share->index], own_ns);
-            wait_time_add(&charging->handed_ns[share->index], more_ns);
+            add_saturated(&charging->handed_ns[share->index], own_ns);
+            add_saturated(&charging->handed_ns[share->index], more_ns);
         } else {
             result = delay_add(charging, state, &charging->activities[share->index], own_ns, more_ns);
         }
@@ -404,8 +404,8 @@ static int by_cost(const void *left, const void *right)
 {
     const struct wait_delay *a = left, *b = right;
     int64_t a_ns = a->direct_ns, b_ns = b->direct_ns;
-    wait_time_add(&a_ns, a->propagated_ns);
-    wait_time_add(&b_ns, b->propagated_ns);
+    add_saturated(&a_ns, a->propagated_ns);
+    add_saturated(&b_ns, b->propagated_ns);
     int order = COMPARE(b_ns, a_ns);
     order = order ? order : COMPARE(a->lane.index, b->lane.index);
     order = order ? order : COMPARE(a->pattern, b->pattern);

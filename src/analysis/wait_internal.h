@@ -8,6 +8,7 @@
 #include "wait_states.h"
 
 #include "base/map.h"
+#include "base/saturated.h"
 
 enum wait_charge { CHARGE_EXCESS, CHARGE_ACTIVITY, CHARGE_HOLDER, CHARGE_NOBODY };
 enum wait_charge wait_pattern_charge(enum wait_pattern pattern);
@@ -73,13 +74,6 @@ static inline const char *wait_span_name(const struct wait_building *building, u
 {
     return trace_text(building->trace, building->table->name[span]);
 }
-/* A sum over lanes can be longer than any time. */
-static inline void wait_time_add(int64_t *sum_ns, int64_t time_ns)
-{
-    if (__builtin_add_overflow(*sum_ns, time_ns, sum_ns))
-        *sum_ns = INT64_MAX;
-}
-
 /* Whether a list of ranks, "3,5-9", has this one. */
 bool wait_ranks_have(const char *list, int32_t rank);
 

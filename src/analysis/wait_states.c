@@ -54,9 +54,9 @@ int wait_add(struct wait_building *building, const struct wait_state *state)
         return -ENOMEM;
     out->states = states;
     states[out->count++] = *state;
-    wait_time_add(&out->waited_ns, state->time_ns);
+    add_saturated(&out->waited_ns, state->time_ns);
     out->sums[state->pattern].count++;
-    wait_time_add(&out->sums[state->pattern].time_ns, state->time_ns);
+    add_saturated(&out->sums[state->pattern].time_ns, state->time_ns);
     return 0;
 }
 

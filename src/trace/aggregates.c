@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/saturated.h"
 
 #include <errno.h>
 #include <string.h>
@@ -48,8 +49,7 @@ int sample_accumulator_add(struct sample_accumulator *accumulator, const struct 
         struct sample_aggregate *row = &accumulator->rows[*slot - 1];
         if (same_key(row, sample)) {
             row->count += sample->count;
-            if (__builtin_add_overflow(row->weight, sample->weight, &row->weight))
-                row->weight = INT64_MAX;
+            add_saturated(&row->weight, sample->weight);
             return 0;
         }
     }

@@ -6,6 +6,7 @@
 #include "lod_internal.h"
 
 #include "base/error.h"
+#include "base/saturated.h"
 #include "nesting.h"
 
 #include <errno.h>
@@ -128,8 +129,7 @@ static int add_sample_block(struct lod_work *work, uint32_t index, struct error 
         struct lod_bucket *bucket = bucket_at(work, block.time_ns[i]);
         if (bucket) {
             bucket->count++;
-            if (__builtin_add_overflow(bucket->busy_ns, block.weight[i], &bucket->busy_ns))
-                bucket->busy_ns = INT64_MAX;
+            add_saturated(&bucket->busy_ns, block.weight[i]);
         }
     }
     trace_samples_put(work->trace, &block);
@@ -193,8 +193,7 @@ static void join(struct lod_bucket *into, const struct lod_bucket *from, enum fa
         into->longest_name = from->longest_name;
     }
     into->count += from->count;
-    if (__builtin_add_overflow(into->busy_ns, from->busy_ns, &into->busy_ns))
-        into->busy_ns = INT64_MAX;
+    add_saturated(&into->busy_ns, from->busy_ns);
     if (from->vote_ns)
         vote(into, from->name, from->vote_ns);
 }

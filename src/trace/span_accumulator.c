@@ -3,6 +3,7 @@
 #include "span_accumulator.h"
 
 #include "base/array.h"
+#include "base/saturated.h"
 
 #include <errno.h>
 
@@ -47,18 +48,11 @@ uint32_t span_accumulator_row(struct span_accumulator *accumulator, string_id na
     return accumulator->count++;
 }
 
-/* Sums of hostile times may leave 63 bits: they stop there. */
-static int64_t add_saturated(int64_t sum, int64_t value)
-{
-    int64_t result;
-    return __builtin_add_overflow(sum, value, &result) ? INT64_MAX : result;
-}
-
 void span_accumulator_add(struct span_accumulator *accumulator, uint32_t row, int64_t duration_ns)
 {
     struct span_aggregate *aggregate = &accumulator->rows[row];
     aggregate->count++;
-    aggregate->total_ns = add_saturated(aggregate->total_ns, duration_ns);
+    add_saturated(&aggregate->total_ns, duration_ns);
     aggregate->min_ns = duration_ns < aggregate->min_ns ? duration_ns : aggregate->min_ns;
     aggregate->max_ns = duration_ns > aggregate->max_ns ? duration_ns : aggregate->max_ns;
 }
@@ -67,7 +61,7 @@ void span_accumulator_closed(void *context, const struct nesting_entry *entry)
 {
     struct span_accumulator *accumulator = context;
     struct span_aggregate *aggregate = &accumulator->rows[entry->tag];
-    aggregate->self_ns = add_saturated(aggregate->self_ns, entry->end_ns - entry->begin_ns - entry->children_ns);
+    add_saturated(&aggregate->self_ns, entry->end_ns - entry->begin_ns - entry->children_ns);
 }
 
 int span_accumulator_merge(struct span_accumulator *into, const struct span_accumulator *from)
@@ -79,8 +73,8 @@ int span_accumulator_merge(struct span_accumulator *into, const struct span_accu
             return -ENOMEM;
         struct span_aggregate *target = &into->rows[row];
         target->count += source->count;
-        target->total_ns = add_saturated(target->total_ns, source->total_ns);
-        target->self_ns = add_saturated(target->self_ns, source->self_ns);
+        add_saturated(&target->total_ns, source->total_ns);
+        add_saturated(&target->self_ns, source->self_ns);
         target->min_ns = source->min_ns < target->min_ns ? source->min_ns : target->min_ns;
         target->max_ns = source->max_ns > target->max_ns ? source->max_ns : target->max_ns;
     }

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/saturated.h"
 
 #include <errno.h>
 #include <string.h>
@@ -28,12 +29,6 @@ static struct hotspot *add_row(struct summing *summing, const struct hotspot *ro
     rows[hotspots->count] = *row;
     hotspots->group_count[row->group]++;
     return &rows[hotspots->count++];
-}
-
-static void add_time(int64_t *sum, int64_t value)
-{
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = value > 0 ? INT64_MAX : INT64_MIN;
 }
 
 static int add_spans(struct summing *summing, struct error *err)
@@ -72,9 +67,9 @@ static int add_node(struct summing *summing, struct map *known, const struct con
             return -ENOMEM;
     }
     struct hotspot *row = &summing->hotspots->rows[index];
-    add_time(&row->self_ns, from->self_weight);
+    add_saturated(&row->self_ns, from->self_weight);
     if (!is_recursion(nodes, node)) {
-        add_time(&row->total_ns, from->total_weight);
+        add_saturated(&row->total_ns, from->total_weight);
         row->count += from->total_count;
     }
     return 0;
@@ -124,7 +119,7 @@ int hotspots_create(const struct trace *trace, const struct hotspot_options *opt
         qsort(hotspots->rows, hotspots->count, sizeof *hotspots->rows, order);
     for (size_t i = 0; i < hotspots->count; i++) {
         const struct hotspot *row = &hotspots->rows[i];
-        add_time(&hotspots->self_ns[row->group], row->self_ns);
+        add_saturated(&hotspots->self_ns[row->group], row->self_ns);
         if (row->total_ns > hotspots->largest_ns[row->group])
             hotspots->largest_ns[row->group] = row->total_ns;
     }

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/progress.h"
+#include "base/saturated.h"
 #include "summary.h"
 
 struct error;
@@ -49,13 +50,6 @@ struct summary_build {
     uint32_t *track_thread;  /* by track: the thread it belongs to; UINT32_MAX = none */
     int64_t *process_cpu_ns; /* by trace process */
 };
-
-/* Sums over hostile files may leave 63 bits: they stop there. */
-static inline void add_time(int64_t *sum, int64_t value)
-{
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = value > 0 ? INT64_MAX : INT64_MIN;
-}
 
 static inline int64_t time_between(int64_t begin_ns, int64_t end_ns)
 {

@@ -53,7 +53,7 @@ int summary_count_call(struct summary_build *build, const struct sample_aggregat
             return -ENOMEM;
     }
     build->calls[index].count += row->count;
-    add_time(&build->calls[index].self_ns, row->weight);
+    add_saturated(&build->calls[index].self_ns, row->weight);
     return 0;
 }
 

@@ -34,9 +34,9 @@ static void fill_device(const struct summary_build *build, const struct device_a
         .other_ns = activity->other_sum_ns, .copy_bytes = activity->copy_bytes, .idle_ns = activity->idle_ns,
         .busy_kernel_ns = activity->kernel_ns, .busy_copy_ns = activity->copy_ns, .busy_other_ns = activity->other_ns,
         .overlap_ns = activity->overlap_ns};
-    add_time(&device->busy_ns, activity->kernel_ns);
-    add_time(&device->busy_ns, activity->copy_ns);
-    add_time(&device->busy_ns, activity->other_ns);
+    add_saturated(&device->busy_ns, activity->kernel_ns);
+    add_saturated(&device->busy_ns, activity->copy_ns);
+    add_saturated(&device->busy_ns, activity->other_ns);
     memcpy(device->idle_by_ns, activity->idle_by_ns, sizeof device->idle_by_ns);
 }
 
@@ -91,9 +91,9 @@ static void sum_range(struct summary_range *row, const struct device_range *rang
 {
     row->count++;
     row->works += range->count;
-    add_time(&row->host_ns, range->host_ns);
-    add_time(&row->span_ns, time_between(range->begin_ns, range->end_ns));
-    add_time(&row->busy_ns, range->busy_ns);
+    add_saturated(&row->host_ns, range->host_ns);
+    add_saturated(&row->span_ns, time_between(range->begin_ns, range->end_ns));
+    add_saturated(&row->busy_ns, range->busy_ns);
 }
 
 static int by_busy(const void *left, const void *right)

@@ -98,8 +98,8 @@ static void add_time_of(struct summary_mpi_rank *rank, enum span_kind kind, int6
         sum = &rank->collective_ns;
     else if (kind == SPAN_KIND_INIT)
         sum = &rank->init_ns;
-    add_time(sum, length_ns);
-    add_time(&rank->mpi_ns, length_ns);
+    add_saturated(sum, length_ns);
+    add_saturated(&rank->mpi_ns, length_ns);
     rank->calls++;
 }
 
@@ -140,7 +140,7 @@ static int add_payload(struct mpi_build *mpi, struct summary_mpi_rank *rank, enu
     if (!comm)
         return -ENOMEM;
     comm->calls++;
-    add_time(&comm->time_ns, length_ns);
+    add_saturated(&comm->time_ns, length_ns);
     if (message) {
         add_message(rank, comm, kind, payload);
     } else {

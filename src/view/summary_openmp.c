@@ -57,7 +57,7 @@ static int add_region(struct openmp_build *openmp, const struct payload *payload
         return result;
     struct summary_region *region = &openmp->openmp->regions[index];
     region->count++;
-    add_time(&region->total_ns, length_ns);
+    add_saturated(&region->total_ns, length_ns);
     region->max_ns = length_ns > region->max_ns ? length_ns : region->max_ns;
     if (has(payload, FIELD_REGION_threads)) {
         int64_t threads = (int64_t)payload->fields[FIELD_REGION_threads].u64;
@@ -73,12 +73,12 @@ static void add_barrier(struct openmp_build *openmp, const struct payload *paylo
     uint64_t index;
     if (!has(payload, FIELD_BARRIER_region) ||
         !map_get(&openmp->instances, instance_key(process, payload->fields[FIELD_BARRIER_region].u64), &index)) {
-        add_time(&openmp->openmp->other_wait_ns, wait_ns);
+        add_saturated(&openmp->openmp->other_wait_ns, wait_ns);
         return;
     }
     struct summary_region *region = &openmp->openmp->regions[index];
     region->barriers++;
-    add_time(&region->barrier_wait_ns, wait_ns);
+    add_saturated(&region->barrier_wait_ns, wait_ns);
 }
 
 /* Regions in the first pass, what refers to them in the second. */
@@ -101,10 +101,10 @@ static int add_row(struct openmp_build *openmp, const struct span_block *block, 
         add_barrier(openmp, &payload, process);
     if (payload.kind == PAYLOAD_TASK && kind == SPAN_KIND_TASK) {
         out->tasks++;
-        add_time(&out->task_ns, length_ns);
+        add_saturated(&out->task_ns, length_ns);
     }
     if (payload.kind == PAYLOAD_LOCK && has(&payload, FIELD_LOCK_wait_ns))
-        add_time(&out->lock_wait_ns, (int64_t)payload.fields[FIELD_LOCK_wait_ns].u64);
+        add_saturated(&out->lock_wait_ns, (int64_t)payload.fields[FIELD_LOCK_wait_ns].u64);
     return 0;
 }
 

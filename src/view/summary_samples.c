@@ -78,7 +78,7 @@ static int add_to_module(struct summary_build *build, frame_id leaf, uint64_t co
         *index = (uint32_t)summary->module_count++;
     }
     summary->modules[*index].count += count;
-    add_time(&summary->modules[*index].self_ns, weight_ns);
+    add_saturated(&summary->modules[*index].self_ns, weight_ns);
     return 0;
 }
 
@@ -110,16 +110,16 @@ static int add_stack(struct summary_build *build, const struct sample_aggregate 
         return -ENOMEM;
     while (starts < count && summary->functions[build->walk[count - 1 - starts]].is_start)
         starts++;
-    add_time(&summary->functions[build->walk[0]].self_ns, row->weight);
+    add_saturated(&summary->functions[build->walk[0]].self_ns, row->weight);
     for (size_t i = 0; i < count; i++) {
         struct summary_function *function = &summary->functions[build->walk[i]];
         if (build->last_seen[build->walk[i]] == serial)
             continue;
         build->last_seen[build->walk[i]] = serial;
         function->count += row->count;
-        add_time(&function->total_ns, row->weight);
+        add_saturated(&function->total_ns, row->weight);
         if (i + starts >= count)
-            add_time(&function->start_ns, row->weight);
+            add_saturated(&function->start_ns, row->weight);
     }
     if (!(row->flags & SAMPLE_EXCLUDED) && summary_count_call(build, row, count, starts) < 0) /* nobody knows who called it */
         return -ENOMEM;
@@ -132,9 +132,9 @@ static void add_to_thread(struct summary_build *build, const struct sample_aggre
         return;
     uint32_t process = build->tracks[row->track.index].process.index, thread = build->track_thread[row->track.index];
     if (process < build->process_count)
-        add_time(&build->process_cpu_ns[process], row->weight);
+        add_saturated(&build->process_cpu_ns[process], row->weight);
     if (thread != UINT32_MAX) {
-        add_time(&build->summary->threads[thread].cpu_ns, row->weight);
+        add_saturated(&build->summary->threads[thread].cpu_ns, row->weight);
         build->summary->threads[thread].samples += row->count;
     }
 }
@@ -151,8 +151,8 @@ static int add_excluded(struct summary_build *build, const struct sample_aggrega
 {
     struct sample_aggregate uncounted = *row;
     uncounted.count = 0;
-    add_time(&build->summary->sampled_ns, row->weight);
-    add_time(&build->summary->excluded_ns, row->weight);
+    add_saturated(&build->summary->sampled_ns, row->weight);
+    add_saturated(&build->summary->excluded_ns, row->weight);
     add_to_thread(build, &uncounted);
     return add_stack(build, &uncounted) < 0 ? out_of_memory(build) : 0;
 }
@@ -167,10 +167,10 @@ static int add_row(struct summary_build *build, const struct sample_aggregate *r
     if (row->flags & SAMPLE_EXCLUDED)
         return add_excluded(build, row);
     summary->samples += row->count;
-    add_time(&summary->sampled_ns, row->weight);
+    add_saturated(&summary->sampled_ns, row->weight);
     if (row->flags & SAMPLE_KERNEL) {
         summary->samples_kernel += row->count;
-        add_time(&summary->kernel_ns, row->weight);
+        add_saturated(&summary->kernel_ns, row->weight);
     }
     if (row->flags & SAMPLE_NO_STACK)
         summary->samples_without_stack += row->count;
@@ -206,7 +206,7 @@ static int sum_sample(struct rows *rows, const struct sample_block *block, uint3
             return -ENOMEM;
     }
     rows->items[index].count++;
-    add_time(&rows->items[index].weight, block->weight ? block->weight[i] : 0);
+    add_saturated(&rows->items[index].weight, block->weight ? block->weight[i] : 0);
     return 0;
 }
 

@@ -42,7 +42,7 @@ static int add_function(struct summary_build *build, const struct span_aggregate
 static void add_optional(struct optional_i64 *sum, int64_t value)
 {
     sum->known = true;
-    add_time(&sum->value, value);
+    add_saturated(&sum->value, value);
 }
 
 static void add_off_cpu(struct summary_build *build, const struct off_cpu_times *times, uint32_t track)

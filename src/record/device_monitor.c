@@ -29,7 +29,7 @@ static void put_value(struct device_monitor *monitor, unsigned device, enum nvml
     struct wire_device_counter record = {.header = {WIRE_DEVICE_COUNTER, 0, (uint32_t)(name_bytes + unit_bytes)},
                                          .time_ns = clock_raw_ns(),
                                          .value = value,
-                                         .device = (int32_t)device};
+                                         .device = (int32_t)nvml_number(monitor->nvml, device)};
     char text[64];
     memcpy(text, name, name_bytes);
     memcpy(text + name_bytes, unit, unit_bytes);
@@ -67,6 +67,7 @@ static void put_description(struct device_monitor *monitor, unsigned device)
 {
     struct nvml_device facts;
     char key[64];
+    unsigned number = nvml_number(monitor->nvml, device);
     nvml_describe(monitor->nvml, device, &facts);
     const struct {
         const char *name;
@@ -80,15 +81,15 @@ static void put_description(struct device_monitor *monitor, unsigned device)
         {"pcie_width", facts.pcie_width},
         {"power_limit_mw", facts.power_limit_mw},
     };
-    snprintf(key, sizeof key, "gpu.%u.name", device);
+    snprintf(key, sizeof key, "gpu.%u.name", number);
     recording_put_metadata(monitor->recording, key, "%s", facts.name);
-    snprintf(key, sizeof key, "gpu.%u.uuid", device);
+    snprintf(key, sizeof key, "gpu.%u.uuid", number);
     recording_put_metadata(monitor->recording, key, "%s", facts.uuid);
-    snprintf(key, sizeof key, "gpu.%u.compute_capability", device);
+    snprintf(key, sizeof key, "gpu.%u.compute_capability", number);
     if (facts.compute_major)
         recording_put_metadata(monitor->recording, key, "%u.%u", facts.compute_major, facts.compute_minor);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        snprintf(key, sizeof key, "gpu.%u.%s", device, numbers[i].name);
+        snprintf(key, sizeof key, "gpu.%u.%s", number, numbers[i].name);
         if (numbers[i].value)
             recording_put_metadata(monitor->recording, key, "%llu", numbers[i].value);
     }

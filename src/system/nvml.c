@@ -40,7 +40,10 @@ struct nvml {
     void *library;
     bool initialised;
     unsigned count;
-    nvml_handle *devices;
+    struct {
+        nvml_handle handle;
+        unsigned number; /* as NVML counts */
+    } *devices;
 #define MEMBER(name, symbol, arguments) int(*name) arguments;
     NVML_FUNCTIONS(MEMBER)
 #undef MEMBER
@@ -62,8 +65,8 @@ static bool devices_find(struct nvml *nvml)
         return false;
     nvml->devices = calloc(count, sizeof *nvml->devices);
     for (unsigned i = 0; nvml->devices && i < count; i++)
-        if (nvml->handle(i, &nvml->devices[nvml->count]) == 0)
-            nvml->count++; /* those that this user may see */
+        if (nvml->handle(i, &nvml->devices[nvml->count].handle) == 0)
+            nvml->devices[nvml->count++].number = i; /* those that this user may see */
     return nvml->count > 0;
 }
 
@@ -98,9 +101,14 @@ unsigned nvml_count(const struct nvml *nvml)
     return nvml->count;
 }
 
+unsigned nvml_number(const struct nvml *nvml, unsigned device)
+{
+    return nvml->devices[device].number;
+}
+
 void nvml_describe(struct nvml *nvml, unsigned device, struct nvml_device *ret_device)
 {
-    nvml_handle handle = nvml->devices[device];
+    nvml_handle handle = nvml->devices[device].handle;
     struct nvml_memory memory;
     int major = 0, minor = 0;
     *ret_device = (struct nvml_device){0};
@@ -185,7 +193,7 @@ static bool read_which(int (*function)(nvml_handle, unsigned, unsigned *), nvml_
 
 bool nvml_read(struct nvml *nvml, unsigned device, enum nvml_counter counter, double *ret_value)
 {
-    nvml_handle handle = nvml->devices[device];
+    nvml_handle handle = nvml->devices[device].handle;
     switch (counter) {
     case NVML_UTILIZATION:
     case NVML_MEMORY_UTILIZATION:

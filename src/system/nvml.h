@@ -14,7 +14,10 @@ struct nvml;
 struct nvml *nvml_open(void);
 void nvml_close(struct nvml *nvml);
 DEFINE_CLEANUP(struct nvml *, nvml_close)
+/* Devices that this user may see, counted from 0 in the functions below. */
 unsigned nvml_count(const struct nvml *nvml);
+/* The device's number among all of the machine's, as NVML counts them: those that are refused leave gaps. */
+unsigned nvml_number(const struct nvml *nvml, unsigned device);
 
 /* What does not change. Numbers are 0 where the driver does not tell. */
 struct nvml_device {

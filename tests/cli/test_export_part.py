@@ -43,17 +43,27 @@ int main(void)
 """
 
 
+def sleepers(hprofiler, trace):
+    """When the last of the long sleeps began, when the first ended, and how many there are."""
+    return query(hprofiler, trace, "select max(begin_ns) as since, min(end_ns) as until, count(*) as n from spans where kind = 'blocked' and "
+                 "end_ns - begin_ns > 300000000")[0]
+
+
 @pytest.fixture(scope="module")
 def recording(hprofiler, tmp_path_factory):
-    """A trace of two threads that work, then sleep until 1 s."""
+    """A trace of two threads that work, then sleep for 0.6 s; on a busy machine not always at the same time, so that more than one is asked for."""
     if not shutil.which("cc"):
         pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("part")
     (folder / "workers.c").write_text(SOURCE)
     subprocess.run(["cc", "-O1", "-pthread", "-o", folder / "workers", folder / "workers.c"], check=True)
     trace = folder / "workers.hpt"
-    done = subprocess.run([hprofiler, "run", "-o", trace, "--", folder / "workers"], capture_output=True, text=True)
-    assert done.returncode == 3, done.stderr
+    for _ in range(5):
+        done = subprocess.run([hprofiler, "run", "-o", trace, "--", folder / "workers"], capture_output=True, text=True)
+        assert done.returncode == 3, done.stderr
+        asleep = sleepers(hprofiler, trace)
+        if asleep["n"] == 3 and asleep["until"] > asleep["since"] + 250_000_000:
+            break
     return trace
 
 
@@ -80,8 +90,7 @@ def off_cpu(hprofiler, trace):
 def test_a_window_holds_no_more_time_than_it_has(hprofiler, recording, tmp_path, ending):
     off_cpu(hprofiler, recording)
     part = tmp_path / f"part.{ending}"
-    asleep, = query(hprofiler, recording, "select max(begin_ns) as since from spans where kind = 'blocked' and end_ns - begin_ns > 300000000")
-    begin_s = asleep["since"] / 1e9 + 0.01
+    begin_s = sleepers(hprofiler, recording)["since"] / 1e9 + 0.01
     subprocess.run([hprofiler, "export", "--window", f"{begin_s:.9f}:{begin_s + 0.2:.9f}", "-o", part, recording], check=True, timeout=60)
     found = summary(hprofiler, part)
     assert found["duration_ns"] == 200_000_000
@@ -155,9 +164,12 @@ def test_analyses_of_a_window_count_no_time_outside_of_it(hprofiler, tmp_path):
         pytest.skip("no compiler for OpenMP" + (f": {built.stderr}" if built else ""))
     trace, part = tmp_path / "forks.hpt", tmp_path / "part.hpt"
     subprocess.run([hprofiler, "run", "-o", trace, "--", tmp_path / "forks"], capture_output=True, check=True, timeout=60)
-    if not query(hprofiler, trace, "select count(*) as n from spans where category = 'openmp'")[0]["n"]:
+    first, = query(hprofiler, trace, "select min(begin_ns) as begin_ns from spans where category = 'openmp'")
+    if first["begin_ns"] is None:
         pytest.skip("this OpenMP runtime does not say what it does")
-    subprocess.run([hprofiler, "export", "--window", "0.3:0.5", "-o", part, trace], check=True, timeout=60)
+    inside, = query(hprofiler, trace, f"select min(begin_ns) as begin_ns from spans where kind = 'parallel' and begin_ns >= {first['begin_ns'] + 200_000_000}")
+    begin_s = inside["begin_ns"] / 1e9 - 0.001
+    subprocess.run([hprofiler, "export", "--window", f"{begin_s:.9f}:{begin_s + 0.2:.9f}", "-o", part, trace], check=True, timeout=60)
     assert 0 < answer(hprofiler, "critical-path", part)["makespan_ns"] <= 200_000_000
     run = answer(hprofiler, "efficiency", part)["runs"][0]
     assert run["end_ns"] - run["begin_ns"] == 200_000_000

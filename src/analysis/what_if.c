@@ -139,6 +139,8 @@ int what_if_create(const struct dependency_graph *graph, const struct activities
     }
     code = find_path(result, graph, err);
     if (code == 0)
+        code = what_if_find_bounds(&changing, err);
+    if (code == 0)
         *ret_what_if = TAKE_PTR(result);
     return code;
 }

@@ -33,6 +33,16 @@ struct what_if_options {
     double bytes_per_second; /* INFINITY: size does not matter */
 };
 
+/* What is not sure about a prediction: what it would be if that were otherwise. */
+struct what_if_bounds {
+    int64_t low_ns, high_ns;    /* the least and the greatest of the prediction and the two below */
+    int64_t sure_edges_ns;      /* without edges below CONFIDENCE_HIGH: waits that these ended take as long as they took */
+    int64_t preempted_stays_ns; /* with as much time off the processor in what was changed as there was */
+    int64_t changed_ns;         /* of all stretches and lags that were changed, before */
+    int64_t preempted_ns;       /* of it, off the processor though it could have run */
+    bool preempted_known;       /* the trace has the scheduler's records; else the last three tell nothing of that */
+};
+
 struct what_if {
     int64_t measured_ns;
     int64_t replayed_ns; /* the unchanged weights: how well the graph explains the run */
@@ -41,6 +51,7 @@ struct what_if {
     uint64_t phases;     /* of --balance: between global collectives */
     uint64_t unbalanced; /* ranks' phases without code of their own, which nothing can be added to */
     uint64_t network_edges;
+    struct what_if_bounds bounds;
     struct dependency_graph graph; /* as it would have been; its arrays belong to this */
     struct critical_path *path;    /* of that graph */
 };

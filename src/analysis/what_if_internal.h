@@ -28,6 +28,10 @@ static inline bool interval_is_code(const struct changing *changing, uint32_t po
 int what_if_scale(struct changing *changing, const struct what_if_scale *scale, uint64_t *ret_changed,
                   struct error *err);
 int what_if_balance(struct changing *changing, struct error *err);
+/* Fills result->bounds; the prediction is made. */
+int what_if_find_bounds(struct changing *changing, struct error *err);
+/* Whether a lag is the network's. */
+bool what_if_is_network(enum edge_rule rule);
 int what_if_network(struct changing *changing, struct error *err);
 
 #endif

@@ -63,7 +63,7 @@ static int read_sizes(struct sizes *sizes, const struct trace *trace, struct err
     return 0;
 }
 
-static bool is_network(enum edge_rule rule)
+bool what_if_is_network(enum edge_rule rule)
 {
     return rule == EDGE_RULE_MESSAGE || rule == EDGE_RULE_RENDEZVOUS || rule == EDGE_RULE_LARGE_SEND ||
            rule == EDGE_RULE_COLLECTIVE || rule == EDGE_RULE_WINDOW_SYNC || rule == EDGE_RULE_PASSIVE_TARGET;
@@ -126,7 +126,7 @@ static void change_point(struct changing *changing, const struct sizes *sizes, u
     if (graph->lane[point] == LANE_NONE) /* to a join: who comes is there */
         return;
     for (uint32_t e = graph->first_edge[point]; e < graph->first_edge[point + 1]; e++) {
-        if (!is_network(graph->edges[e].rule))
+        if (!what_if_is_network(graph->edges[e].rule))
             continue;
         changing->edges[e].weight_ns = transfer_ns(changing->options, bytes_of_edge(changing, sizes, e, point));
         changing->result->network_edges++;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define SCALES_MAX 16
@@ -131,6 +132,36 @@ static void json_network(struct json *json, const struct what_if *what_if, const
     json_close(json, '}');
 }
 
+/* The share of the change that would not be without edges below high confidence; NAN: nothing changed. */
+static double share_of_unsure_edges(const struct what_if *what_if)
+{
+    double change = (double)what_if->replayed_ns - (double)what_if->predicted_ns;
+    double sure = (double)what_if->replayed_ns - (double)what_if->bounds.sure_edges_ns;
+    return change < 0 || change > 0 ? fabs((change - sure) / change) : (double)NAN;
+}
+
+static void json_if(struct json *json, bool known, const char *key, int64_t value)
+{
+    if (known)
+        json_i64(json, key, value);
+    else
+        json_null(json, key);
+}
+
+static void json_uncertainty(struct json *json, const struct what_if *what_if)
+{
+    const struct what_if_bounds *bounds = &what_if->bounds;
+    json_open(json, "uncertainty", '{');
+    json_if(json, bounds->preempted_known, "low_ns", bounds->low_ns);
+    json_if(json, bounds->preempted_known, "high_ns", bounds->high_ns);
+    json_double(json, "below_high_share", share_of_unsure_edges(what_if), 4);
+    json_i64(json, "without_below_high_ns", bounds->sure_edges_ns);
+    json_i64(json, "changed_ns", bounds->changed_ns);
+    json_if(json, bounds->preempted_known, "preempted_ns", bounds->preempted_ns);
+    json_if(json, bounds->preempted_known, "preempted_stays_ns", bounds->preempted_stays_ns);
+    json_close(json, '}');
+}
+
 static void print_json(const struct what_if *what_if, const struct what_if_values *values, const struct what_if_options *asked,
                        const struct path_rows *rows, uint64_t top, struct text *out)
 {
@@ -139,6 +170,7 @@ static void print_json(const struct what_if *what_if, const struct what_if_value
     json_i64(&json, "measured_ns", what_if->measured_ns);
     json_i64(&json, "replayed_ns", what_if->replayed_ns);
     json_i64(&json, "predicted_ns", what_if->predicted_ns);
+    json_uncertainty(&json, what_if);
     json_open(&json, "scales", '[');
     for (size_t i = 0; i < values->scales.count; i++) {
         json_open(&json, NULL, '{');
@@ -160,14 +192,42 @@ static void print_csv(const struct what_if *what_if, struct text *out)
               what_if->predicted_ns);
 }
 
-static void fact(struct text *out, const struct text_look *look, const char *label, int64_t time_ns, const char *remark)
+static void fact_text(struct text *out, const struct text_look *look, const char *label, const char *value, const char *remark)
 {
-    char padded[32], time[32];
+    char padded[32];
     snprintf(padded, sizeof padded, "%-11s", label);
     text_add_string(out, "  ");
     text_add_styled(out, look, STYLE_DIM, padded);
-    text_addf(out, " %10s  ", format_duration(time, sizeof time, time_ns));
+    text_addf(out, " %10s  ", value);
     text_add_wrapped(out, look, 27, 27, remark);
+}
+
+static void fact(struct text *out, const struct text_look *look, const char *label, int64_t time_ns, const char *remark)
+{
+    char time[32];
+    fact_text(out, look, label, format_duration(time, sizeof time, time_ns), remark);
+}
+
+/* What the prediction rests on that may be otherwise. */
+static void add_uncertainty(const struct what_if *what_if, const struct text_look *look, struct text *out)
+{
+    const struct what_if_bounds *bounds = &what_if->bounds;
+    char low[32], high[32], time[32], percent[32], stays[32], remark[240];
+    double share = share_of_unsure_edges(what_if);
+    if (!bounds->changed_ns)
+        return;
+    snprintf(remark, sizeof remark, "%.1f %% of the change rests on edges below high confidence; without them: %s", isnan(share) ? 0 : 100 * share,
+             format_duration(time, sizeof time, bounds->sure_edges_ns));
+    fact_text(out, look, "uncertain",
+              !bounds->preempted_known ? "not known" : format_duration(low, sizeof low, bounds->low_ns), remark);
+    if (bounds->preempted_known)
+        snprintf(remark, sizeof remark, "%s, %s %% of what changes, were off the processor and change with it; if they stayed: %s",
+                 format_duration(time, sizeof time, bounds->preempted_ns),
+                 format_percent(percent, sizeof percent, (double)bounds->preempted_ns, (double)bounds->changed_ns),
+                 format_duration(stays, sizeof stays, bounds->preempted_stays_ns));
+    else
+        snprintf(remark, sizeof remark, "how much of what changes was off the processor is not known: no records of the scheduler (--backend cpu)");
+    fact_text(out, look, bounds->preempted_known ? "  to" : "", bounds->preempted_known ? format_duration(high, sizeof high, bounds->high_ns) : "", remark);
 }
 
 static void print_text(const struct what_if *what_if, const struct path_rows *rows, enum path_dimension by,
@@ -188,6 +248,7 @@ static void print_text(const struct what_if *what_if, const struct path_rows *ro
     else
         snprintf(remark, sizeof remark, "nothing that takes time is left");
     fact(out, look, "predicted", what_if->predicted_ns, remark);
+    add_uncertainty(what_if, look, out);
     text_add_string(out, "\nThe critical path would be:\n");
     path_rows_draw(rows, by, what_if->path->length_ns, top, look, out);
 }
@@ -280,7 +341,8 @@ const struct command command_what_if = {
     .usage = "TRACE --scale 'FILTER:FACTOR'... [--balance ranks] [--network LATENCY,BANDWIDTH]",
     .description = "Replays the run on its dependency graph with changed times, and prints the time measured, the time "
                    "of the unchanged "
-                   "replay (how well the graph explains the run), the time predicted, and what the critical path would "
+                   "replay (how well the graph explains the run), the time predicted, between which times that may lie for "
+                   "edges below high confidence and for time off the processor in what was changed, and what the critical path would "
                    "consist of then.",
     .examples =
         "hprofiler what-if app.hpt --scale 'kind=kernel,name=saxpy*:0.5'\n    if this kernel were twice as fast\n"

@@ -53,6 +53,23 @@ def check_replay(result):
     assert result["measured_ns"] > 0
     assert abs(result["replayed_ns"] - result["measured_ns"]) <= result["measured_ns"] / 100
     assert sum(row["time_ns"] for row in result["composition"]) == result["predicted_ns"]
+    check_uncertainty(result)
+
+
+def check_uncertainty(result):
+    unsure, change = result["uncertainty"], result["replayed_ns"] - result["predicted_ns"]
+    tried = [result["predicted_ns"], unsure["without_below_high_ns"]]
+    if change:
+        assert abs(unsure["below_high_share"] - abs((result["predicted_ns"] - unsure["without_below_high_ns"]) / change)) <= 0.0001
+    else:
+        assert unsure["below_high_share"] is None
+    known = [unsure[key] is not None for key in ("low_ns", "high_ns", "preempted_ns", "preempted_stays_ns")]
+    assert all(known) or not any(known)
+    if all(known):
+        tried.append(unsure["preempted_stays_ns"])
+        assert unsure["low_ns"] == min(tried) and unsure["high_ns"] == max(tried)
+        assert 0 <= unsure["preempted_ns"] <= unsure["changed_ns"]
+        assert unsure["preempted_ns"] > 0 or unsure["preempted_stays_ns"] == result["predicted_ns"]
 
 
 def test_openmp_replays_and_changes(hprofiler, openmp):
@@ -95,8 +112,18 @@ def test_what_changes_nothing_is_said(hprofiler, openmp):
 
 def test_the_text_says_how_far_to_trust_it(hprofiler, openmp):
     text = call(hprofiler, openmp, "--scale", "kind=compute:0.5").stdout
-    for word in ("measured", "replayed", "predicted", "times as fast", "What it consists of"):
+    for word in ("measured", "replayed", "predicted", "times as fast", "uncertain", "below high confidence", "off the processor", "What it consists of"):
         assert word in text
+
+
+def test_without_the_schedulers_records_nothing_is_known_of_processors(hprofiler, openmp, tmp_path):
+    alone = tmp_path / "calls.hpt"
+    done = subprocess.run([hprofiler, "export", openmp, "--where", "category=openmp", "-o", alone], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    result = predict(hprofiler, alone, "--scale", "kind=compute:0.5")
+    check_replay(result)
+    assert result["uncertainty"]["high_ns"] is None
+    assert "is not known" in call(hprofiler, alone, "--scale", "kind=compute:0.5").stdout
 
 
 @pytest.mark.parametrize("arguments, says", [

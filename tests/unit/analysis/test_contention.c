@@ -158,6 +158,42 @@ static void test_a_processor_is_of_its_machine(void **state)
     (void)state;
 }
 
+/* A thread of 40 us, for 10 of which somebody unknown had its processor: with half of the work those may go by half, or stay. */
+static void test_a_prediction_says_what_it_rests_on(void **state)
+{
+    for (int recorded = 0; recorded < 2; recorded++) {
+        struct trace_builder *builder = fixture_builder(0);
+        struct thread thread = add_thread(builder, "a", 42);
+        fixture_span(builder, thread.track, 0, 40000, "a", SPAN_KIND_RANGE);
+        if (recorded)
+            off(builder, &thread, 10000, 20000, "preempted", 0);
+        struct made_graph made = graph_made(builder, NULL);
+        struct activities *activities;
+        struct trace_filter *filter;
+        struct what_if_scale scale;
+        struct what_if *what_if;
+        assert_int_equal(activities_create(made.trace, NULL, &activities, NULL), 0);
+        assert_int_equal(what_if_parse_scale("name=a:0.5", &filter, &scale.factor, NULL), 0);
+        scale.filter = filter;
+        struct what_if_options options = {.scales = &scale, .scale_count = 1};
+        assert_int_equal(what_if_create(made.graph, activities, &options, &what_if, NULL), 0);
+        const struct what_if_bounds *bounds = &what_if->bounds;
+        assert_int_equal(bounds->preempted_known, recorded);
+        assert_int_equal(what_if->predicted_ns, 20000);
+        assert_int_equal(bounds->sure_edges_ns, 20000);
+        assert_int_equal(bounds->changed_ns, 40000);
+        assert_int_equal(bounds->preempted_ns, recorded ? 10000 : 0);
+        assert_int_equal(bounds->preempted_stays_ns, recorded ? 25000 : 20000);
+        assert_int_equal(bounds->low_ns, 20000);
+        assert_int_equal(bounds->high_ns, bounds->preempted_stays_ns);
+        what_if_destroy(what_if);
+        trace_filter_destroy(filter);
+        activities_destroy(activities);
+        graph_unmade(&made);
+    }
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +201,7 @@ int main(void)
         cmocka_unit_test(test_three_threads_on_two_processors),
         cmocka_unit_test(test_who_waits_for_work_waits_for_a_processor_in_the_end),
         cmocka_unit_test(test_a_processor_is_of_its_machine),
+        cmocka_unit_test(test_a_prediction_says_what_it_rests_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -294,9 +294,53 @@ static void test_loops_fold(void **state)
     end(&fixture);
 }
 
+/* Rank 1 waits until 105 for what rank 0 does from 0 to 100, then works 20. Without an edge of medium confidence it waits that long whatever rank 0 does. */
+static void test_what_rests_on_unsure_edges_is_told(void **state)
+{
+    static const enum confidence confidences[] = {CONFIDENCE_CERTAIN, CONFIDENCE_HIGH, CONFIDENCE_MEDIUM};
+    struct trace *trace = make_trace();
+    struct activities *activities;
+    assert_int_equal(activities_create(trace, NULL, &activities, NULL), 0);
+    for (size_t i = 0; i < sizeof confidences / sizeof *confidences; i++) {
+        struct graph_builder *builder;
+        struct dependency_graph *graph;
+        struct trace_filter *filter;
+        struct what_if_scale scale;
+        struct what_if *what_if;
+        uint32_t lane;
+        assert_int_equal(graph_builder_create(trace, &builder), 0);
+        assert_int_equal(graph_builder_add_lane(builder, (track_id){0}, 0, &lane), 0);
+        point(builder, 0, INTERVAL_WORK, ID_NONE);
+        uint32_t cause = point(builder, 100, INTERVAL_WORK, ID_NONE);
+        assert_int_equal(graph_builder_add_lane(builder, (track_id){1}, 0, &lane), 0);
+        point(builder, 0, INTERVAL_WORK, ID_NONE);
+        uint32_t released = point(builder, 105, INTERVAL_WAIT, 2);
+        point(builder, 125, INTERVAL_WORK, ID_NONE);
+        assert_int_equal(graph_builder_add_edge(builder, cause, released, EDGE_RULE_MESSAGE, confidences[i], 1), 0);
+        assert_int_equal(graph_builder_finish(builder, &graph, NULL), 0);
+        graph_builder_destroy(builder);
+        assert_int_equal(what_if_parse_scale("kind=compute,rank=0:0.5", &filter, &scale.factor, NULL), 0);
+        scale.filter = filter;
+        struct what_if_options options = {.scales = &scale, .scale_count = 1};
+        assert_int_equal(what_if_create(graph, activities, &options, &what_if, NULL), 0);
+        assert_int_equal(what_if->replayed_ns, 125);
+        assert_int_equal(what_if->predicted_ns, 75);
+        assert_int_equal(what_if->bounds.sure_edges_ns, confidences[i] == CONFIDENCE_MEDIUM ? 125 : 75);
+        assert_int_equal(what_if->bounds.low_ns, 75);
+        assert_int_equal(what_if->bounds.high_ns, what_if->bounds.sure_edges_ns);
+        what_if_destroy(what_if);
+        trace_filter_destroy(filter);
+        dependency_graph_destroy(graph);
+    }
+    activities_destroy(activities);
+    trace_unref(trace);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_rests_on_unsure_edges_is_told),
         cmocka_unit_test(test_a_filter_addresses_own_time_and_releases_not_waits),
         cmocka_unit_test(test_functions_are_scaled_by_the_samples_of_each_stretch),
         cmocka_unit_test(test_balanced_ranks_take_the_average_between_collectives),

@@ -286,7 +286,7 @@ static void write_wrapper(FILE *out, const struct call *call)
     const struct family *family = family_of(call);
     fprintf(out, "\nint wrap_%s(", call->name);
     write_parameters(out, call);
-    fprintf(out, ")\n{\n    struct mpi_call call = mpi_enter();\n    if (!call.outer)\n        return REAL(%s)(", call->name);
+    fprintf(out, ")\n{\n    struct mpi_call call = mpi_enter(CALL_%s);\n    if (!call.outer)\n        return REAL(%s)(", call->name, call->name);
     write_arguments(out, call);
     fprintf(out, ");\n");
     for (unsigned i = 0; i < family->before_count; i++)

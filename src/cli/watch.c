@@ -37,7 +37,7 @@ static void status(void *source, struct live_status *ret_status)
     struct live_view view;
     live_look(source, &view);
     *ret_status = (struct live_status){.stage = stages[view.state], .elapsed_ns = view.elapsed_ns, .wait_status = view.wait_status,
-                                       .behind_ns = view.behind_ns, .close = view.close};
+                                       .now_ns = view.now_ns, .behind_ns = view.behind_ns, .close = view.close};
     _Static_assert(sizeof ret_status->problem == sizeof view.problem, "one text");
     memcpy(ret_status->problem, view.problem, sizeof view.problem);
 }

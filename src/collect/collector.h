@@ -4,7 +4,7 @@
  *
  *     int fsync(int fd)
  *     {
- *         rt_call call = rt_enter(WIRE_LAYER_USER);
+ *         rt_call call = rt_enter(WIRE_LAYER_USER, NAME_FSYNC);
  *         int result = real_fsync(fd);
  *         rt_leave(call, NAME_FSYNC, RT_SHAPE(WIRE_LAYER_USER, SPAN_IO));
  *         return result;
@@ -32,8 +32,8 @@ typedef struct {
 
 #define RT_SHAPE(layer, span_kind) ((uint32_t)(layer) | (uint32_t)(span_kind) << 8)
 
-/* Marks the layer as entered on this thread and reads the clock. */
-rt_call rt_enter(unsigned layer) RT_API("enter");
+/* Marks the layer as entered on this thread and reads the clock. The name is for who watches while the call lasts; 0: not known yet. */
+rt_call rt_enter(unsigned layer, uint32_t name) RT_API("enter");
 /* Reads the clock, records the span, marks the layer as left. */
 void rt_leave(rt_call call, uint32_t name, uint32_t shape) RT_API("leave");
 /* Marks the layer as left without a record. */

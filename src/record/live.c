@@ -29,6 +29,7 @@ struct live {
     int socket, changed_fd;
     pid_t target;
     int64_t begin_ns, end_ns;
+    int64_t start_raw_ns; /* of the session: where traces have their 0 */
     int wait_status;
     unsigned asked_to_end;
     bool close;            /* atomic */
@@ -96,6 +97,7 @@ int live_begin(struct live *live, pid_t target, struct session *session, struct 
 {
     live->target = target;
     live->begin_ns = clock_monotonic_ns();
+    live->start_raw_ns = session_start_raw_ns(session);
     int code = terminal_relay_create(&live->terminal, session_directory_fd(session), &live->relay, &live->socket, err);
     if (code)
         return code;
@@ -152,7 +154,9 @@ void live_look(struct live *live, struct live_view *ret_view)
     ssize_t got = read(live->changed_fd, &count, sizeof count);
     (void)got;
     enum live_state state = __atomic_load_n(&live->state, __ATOMIC_ACQUIRE);
-    *ret_view = (struct live_view){.state = state, .close = is_asked_to_close(live)};
+    *ret_view = (struct live_view){.state = state, .now_ns = INT64_MIN, .close = is_asked_to_close(live)};
+    if (state == LIVE_STATE_RUNS)
+        ret_view->now_ns = clock_raw_ns() - live->start_raw_ns;
     if (state != LIVE_STATE_RUNS) {
         now_ns = live->end_ns;
         ret_view->wait_status = live->wait_status;

@@ -35,6 +35,7 @@ enum live_state { LIVE_STATE_RUNS, LIVE_STATE_ENDED, LIVE_STATE_COMPLETE, LIVE_S
 struct live_view {
     enum live_state state;
     int64_t elapsed_ns, behind_ns;
+    int64_t now_ns;     /* on the axis of the traces; INT64_MIN when it does not run */
     int wait_status;
     bool close;         /* somebody ends us */
     char problem[256];

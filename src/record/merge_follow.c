@@ -3,7 +3,7 @@
 #include "merge_follow.h"
 
 #include "base/error.h"
-#include "merge_internal.h"
+#include "merge_open.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@ struct merge_follow {
     struct merge merge;
     struct merge_options options;
     struct spool *spool;
+    struct open_list open; /* what threads were in when it was looked at last */
 };
 
 int merge_follow_create(const char *session_directory, struct spool *spool, struct merge_follow **ret_follow, struct error *err)
@@ -39,6 +40,7 @@ void merge_follow_destroy(struct merge_follow *follow)
         return;
     merge_close(&follow->merge);
     spool_marks_destroy(follow->merge.marks);
+    free(follow->open.items);
     free(follow);
 }
 
@@ -47,21 +49,35 @@ void merge_follow_cancel(struct merge_follow *follow)
     __atomic_store_n(&follow->merge.cancelled, true, __ATOMIC_RELAXED);
 }
 
-int merge_follow_round(struct merge_follow *follow, struct trace **ret_snapshot, struct error *err)
+/* What was recorded since the last round; *ret_changed: there was something. */
+static int take_new(struct merge_follow *follow, bool *ret_changed, struct error *err)
 {
     struct merge *merge = &follow->merge;
-    *ret_snapshot = NULL;
     int code = spool_marks_take(merge->marks, merge->directory_fd, follow->spool);
     if (code)
         return error_set_errno(err, code, "%s: cannot be followed", merge->directory);
-    if (spool_marks_empty(merge->marks))
+    *ret_changed = !spool_marks_empty(merge->marks);
+    if (!*ret_changed)
         return 0;
     merge_lines_forget(merge);
     code = merge_take(merge, err);
     if (code == 0)
         code = merge_parts_call(merge, MERGE_ROUND, err);
+    if (code == 0)
+        spool_marks_pass(merge->marks);
+    return code;
+}
+
+int merge_follow_round(struct merge_follow *follow, struct trace **ret_snapshot, struct error *err)
+{
+    struct merge *merge = &follow->merge;
+    *ret_snapshot = NULL;
+    bool recorded = false, entered = false;
+    int code = take_new(follow, &recorded, err);
     if (code)
         return code;
-    spool_marks_pass(merge->marks);
-    return trace_builder_snapshot(merge->builder, ret_snapshot, err);
+    code = merge_open_look(merge, &follow->open, &entered);
+    if (code)
+        return error_set_errno(err, code, "%s: cannot be followed", merge->directory);
+    return recorded || entered ? trace_builder_snapshot(merge->builder, ret_snapshot, err) : 0;
 }

@@ -42,6 +42,7 @@ struct merge_process {
     uint64_t logged;          /* bytes of its log that were read: more may come when the recording is followed */
     struct map strings;       /* id -> string_id + 1 */
     struct map threads;       /* serial -> track */
+    bool unreadable;          /* while following: what its threads are in cannot be seen */
 };
 
 enum { MERGE_PARTS_MAXIMUM = 16 };

@@ -75,7 +75,7 @@ int target_file_map(int directory_fd, const char *name, size_t minimum, bool wri
 bool target_process_valid(const struct wire_process *process, size_t size)
 {
     return size >= sizeof *process && process->magic == WIRE_PROCESS_MAGIC && process->major == WIRE_MAJOR &&
-           process->byte_order == WIRE_BYTE_ORDER && process->header_bytes >= sizeof *process &&
+           process->byte_order == WIRE_BYTE_ORDER && process->header_bytes >= offsetof(struct wire_process, open) &&
            process->log_offset >= process->header_bytes && process->log_offset % 8 == 0 && process->log_offset <= size;
 }
 

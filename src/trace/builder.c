@@ -81,6 +81,7 @@ void trace_builder_destroy(struct trace_builder *builder)
     string_table_destroy(builder->strings);
     body_builder_finish(&builder->body);
     live_aggregates_unref(builder->live);
+    free(builder->open);
     block_cache_unref(builder->cache);
     block_store_unref(builder->spill);
     free(builder->order);

@@ -51,6 +51,8 @@ int trace_builder_add_ledger(struct trace_builder *builder, const char *source, 
                              uint64_t lost, const char *reason); /* one row per (source, reason): numbers add up */
 int trace_builder_set_metadata(struct trace_builder *builder, const char *key, const char *value);
 
+/* What snapshots from now on say that threads are in (a copy is taken); a finished trace says nothing of it. 0 or -ENOMEM */
+int trace_builder_set_open(struct trace_builder *builder, const struct open_call *calls, uint32_t count);
 /* What has been added so far, for live views; incremental: sealed blocks are shared with earlier snapshots. */
 int trace_builder_snapshot(struct trace_builder *builder, struct trace **ret_trace, struct error *err);
 /* Seals, sorts, resolves handles and consumes the content: the builder is empty afterwards and can only be destroyed. */

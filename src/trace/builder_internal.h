@@ -57,6 +57,8 @@ struct trace_builder {
     uint64_t generation;
     struct block_cache *cache;
     struct live_aggregates *live;
+    struct open_call *open;                                /* what threads are in, for the next snapshots */
+    uint32_t open_count;
     /* Places of sealed blocks; finish places blocks from several threads. */
     pthread_mutex_t place_lock;
     size_t sealed_bytes;

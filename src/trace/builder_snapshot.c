@@ -6,6 +6,8 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Rows of these may be filled in after they were added: a count that hasn't grown doesn't prove that nothing changed. */
 static bool rows_may_change(enum table table)
@@ -59,6 +61,40 @@ static int share_blocks(struct trace_builder *builder, struct trace *trace)
     return trace_seal(trace);
 }
 
+static int by_place(const void *left, const void *right)
+{
+    const struct open_call *a = left, *b = right;
+    if (a->track.index != b->track.index)
+        return a->track.index < b->track.index ? -1 : 1;
+    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+int trace_builder_set_open(struct trace_builder *builder, const struct open_call *calls, uint32_t count)
+{
+    struct open_call *copy = malloc((count + (size_t)1) * sizeof *copy);
+    if (!copy)
+        return -ENOMEM;
+    if (count)
+        memcpy(copy, calls, count * sizeof *copy);
+    qsort(copy, count, sizeof *copy, by_place);
+    free(builder->open);
+    builder->open = copy;
+    builder->open_count = count;
+    return 0;
+}
+
+static int share_open(const struct trace_builder *builder, struct trace *trace)
+{
+    if (!builder->open_count)
+        return 0;
+    trace->open = malloc(builder->open_count * sizeof *trace->open);
+    if (!trace->open)
+        return -ENOMEM;
+    memcpy(trace->open, builder->open, builder->open_count * sizeof *trace->open);
+    trace->open_count = builder->open_count;
+    return 0;
+}
+
 static int fill_snapshot(struct trace_builder *builder, struct trace *trace)
 {
     int result = builder->live ? 0 : live_aggregates_create(&builder->live);
@@ -70,6 +106,8 @@ static int fill_snapshot(struct trace_builder *builder, struct trace *trace)
     result = share_tables(builder, trace);
     if (result == 0)
         result = share_strings(builder, trace);
+    if (result == 0)
+        result = share_open(builder, trace);
     return result < 0 ? result : share_blocks(builder, trace);
 }
 

@@ -145,6 +145,13 @@ struct span {
     stack_id stack;           /* call stack at begin, NONE if not taken */
 };
 
+/* A call that a thread was in when a snapshot was made: not a span yet, as its end, and what else is said of it then, is not known. */
+struct open_call {
+    track_id track;
+    int64_t begin_ns;
+    string_id name, category; /* name NONE: known when it has ended */
+};
+
 struct instant {
     int64_t time_ns;
     string_id name, category;

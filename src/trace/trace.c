@@ -89,6 +89,7 @@ void trace_unref(struct trace *trace)
         shared_table_unref(trace->tables[table]);
     shared_strings_unref(trace->strings);
     free(trace->span_order);
+    free(trace->open);
     free(trace->aggregates.spans);
     free(trace->aggregates.samples);
     lod_set_destroy(trace->lods);
@@ -218,6 +219,12 @@ bool trace_span_holds(const struct trace *trace, track_id track, uint8_t kind)
     bool device = track.index < count &&
                   (tracks[track.index].kind == TRACK_KIND_STREAM || tracks[track.index].kind == TRACK_KIND_DEVICE);
     return !device || kind == SPAN_KIND_GRAPH;
+}
+
+const struct open_call *trace_open_calls(const struct trace *trace, uint32_t *ret_count)
+{
+    *ret_count = trace->open_count;
+    return trace->open;
 }
 
 int64_t trace_span_end(const struct trace *trace, track_id track, int64_t begin_ns, int64_t end_ns)

@@ -43,6 +43,8 @@ void trace_time_range(const struct trace *trace, int64_t *ret_begin_ns, int64_t 
 /* Whether what lies within a span of this kind on this track is a part of it. On a device's lanes work runs side by side: there
  * only a whole graph has parts. */
 bool trace_span_holds(const struct trace *trace, track_id track, uint8_t kind);
+/* What threads were in when this snapshot of a recording was made, by track, then begin. Not among its spans, nor in its time range. */
+const struct open_call *trace_open_calls(const struct trace *trace, uint32_t *ret_count);
 /* The end of a span as far as it is known: an unfinished one ends with its track, else with the trace. */
 int64_t trace_span_end(const struct trace *trace, track_id track, int64_t begin_ns, int64_t end_ns);
 

@@ -40,6 +40,8 @@ struct trace {
     uint32_t span_limit;          /* greatest span id + 1 */
     uint32_t *span_order;         /* growing: span blocks in order of first id; NULL: they are in that order */
     int64_t begin_ns, end_ns;
+    struct open_call *open;       /* by track, then begin */
+    uint32_t open_count;
     struct block_cache *cache;
     pthread_mutex_t lock;         /* of aggregates */
     struct trace_aggregates aggregates;

@@ -86,6 +86,17 @@ void app_take_trace(struct app *app, struct trace *newer)
     }
 }
 
+bool app_follow_clock(struct app *app, int64_t now_ns)
+{
+    bool all = app_window_is_all(app);
+    if (now_ns <= app->last_ns)
+        return false;
+    app->last_ns = now_ns;
+    if (all)
+        app_set_window(app, app->first_ns, now_ns);
+    return all;
+}
+
 bool app_follow(struct app *app)
 {
     struct trace *newer = NULL;

@@ -113,6 +113,8 @@ void app_handle(struct app *app, const struct input *input);
 bool app_follow(struct app *app); /* a growing trace: takes what is new; true: there was something */
 /* Another trace in place of this one, which it takes over: a newer state of the same run. What the user chose stays. */
 void app_take_trace(struct app *app, struct trace *newer);
+/* The run goes on though nothing newer is known of it: the axis, and with it a window that is all of it, ends now. True: it was moved. */
+bool app_follow_clock(struct app *app, int64_t now_ns);
 
 /* For tabs. */
 bool app_window_is_all(const struct app *app);

@@ -46,7 +46,19 @@ static bool has_rows(const struct trace *trace)
     for (int family = 0; family < FAMILY_COUNT; family++)
         if (trace_row_count(trace, (enum family)family))
             return true;
-    return false;
+    uint32_t calls;
+    trace_open_calls(trace, &calls);
+    return calls > 0;
+}
+
+/* As often as newer traces come, as it has as much drawn anew. */
+static bool follow_clock(struct app *app, int64_t now_ns)
+{
+    struct live_view *live = app->live;
+    bool moved = live->has_data && live->status.stage == LIVE_RUNS && app_follow_clock(app, live->status.now_ns);
+    if (moved)
+        live->taken_ns = now_ns;
+    return moved;
 }
 
 static bool take_newest(struct app *app)
@@ -57,10 +69,11 @@ static bool take_newest(struct app *app)
         return false;
     struct trace *newer = live->run->take(live->run->source);
     if (!newer)
-        return false;
+        return follow_clock(app, now_ns);
     live->taken_ns = now_ns;
     live->has_data |= has_rows(newer) || live->status.stage == LIVE_COMPLETE;
     app_take_trace(app, newer);
+    follow_clock(app, now_ns);
     return true;
 }
 

@@ -105,7 +105,7 @@ static void add_head(struct app *app, const struct timeline_tab *tab, struct tex
     const char *category = trace_text(app->trace, facts->span.category);
     text_add_line(out, category, strnlen(category, 60));
     text_addf(out, "%s%s   takes %s%s   begins at %s   %s in %s", *category ? " " : "", span_kind_name(facts->span.kind),
-              format_duration(length, sizeof length, facts->end_ns - facts->span.begin_ns), facts->unfinished ? " at least: it had not ended" : "",
+              format_duration(length, sizeof length, facts->end_ns - facts->span.begin_ns), facts->open ? " so far: it has not ended" : facts->unfinished ? " at least: it had not ended" : "",
               format_duration(begin, sizeof begin, facts->span.begin_ns), lane_name(tab, facts->lane), process_name(tab, facts->lane));
     if (tab->marked)
         text_addf(out, "   from the mark %s", format_duration(begin, sizeof begin, facts->span.begin_ns - tab->mark_ns));

@@ -13,6 +13,7 @@
 /* Calm: a counter has no say in what the spans around it mean. */
 #define COLOUR_COUNTER ((enum colour)(COLOUR_HUES + 7 * PALETTE_SHADES + 1))
 #define HOPS_MAX 20000 /* of the critical path on one picture */
+#define NOT_ENDED ", not ended"
 #define SOLID 0.92f /* a column that is busy for so much of its time is filled */
 
 struct lane_drawing {
@@ -79,13 +80,17 @@ static void draw_run(struct lane_drawing *drawing, int y, int first, int end, co
         canvas_glyph(canvas, y, x + i, waits ? (struct look){COLOUR_FAINT, look.fill, 0} : look, waits ? 0x2571 : ' ');
     if (cell->begins && width >= 2)
         canvas_glyph(canvas, y, x, (struct look){COLOUR_BLACK, look.fill, 0}, 0x258f);
-    int room = width - 2;
+    if (cell->open && width >= 2) /* it goes on */
+        canvas_glyph(canvas, y, x + width - 1, look, 0x25b6);
+    int room = width - 2 - cell->open;
     const char *name = trace_text(drawing->app->trace, cell->name);
     if (!*name)
         name = span_kind_name((enum span_kind)cell->kind);
     if (room < 3 || !cell->name.index)
         return;
     int used = canvas_name(canvas, y, x + 1, room, look, name);
+    if (cell->open && used + (int)strlen(NOT_ENDED) <= room)
+        used += canvas_text(canvas, y, x + 1 + used, room - used, look, NOT_ENDED);
     if (waits && used + 1 <= room)
         canvas_glyph(canvas, y, x + 1 + used, (struct look){COLOUR_FAINT, look.fill, 0}, ' ');
 }
@@ -363,6 +368,8 @@ void timeline_draw_lanes(struct app *app, struct timeline_tab *tab)
     int y = tab->lanes.y, end = y + tab->lanes.rows;
     tab->problem[0] = '\0';
     tab->timeline->hurry_ns = clock_monotonic_ns() + FRAME_NS;
+    timeline_set_now(tab->timeline, app->last_ns);
+    timeline_open_call(tab->timeline, tab->span, &tab->facts); /* a selected one gets longer */
     draw_ruler(app, tab, y - 1);
     draw_overview(app, tab, y - 1);
     scroll_to_selected(app, tab);

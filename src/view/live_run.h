@@ -23,6 +23,7 @@ struct live_status {
     enum live_stage stage;
     int64_t elapsed_ns;    /* since the target's start, until its end */
     int wait_status;       /* of the target, from LIVE_ENDED on, as waitpid gives it */
+    int64_t now_ns;        /* while it runs: now, on the axis of its traces; INT64_MIN unknown */
     int64_t behind_ns;     /* how long ago what the newest trace shows was measured; -1 no trace yet */
     bool close;            /* the UI is to go, as if the user had quit: somebody ends us (SIGTERM, SIGHUP, which its thread never gets) */
     char problem[256];

@@ -123,6 +123,17 @@ static bool is_paired(const struct making *making, uint32_t track)
     return false;
 }
 
+/* They are sorted by track. */
+static void find_calls(const struct making *making, struct timeline_lane *lane)
+{
+    uint32_t count;
+    const struct open_call *calls = trace_open_calls(making->timeline->trace, &count);
+    while (lane->first_call < count && calls[lane->first_call].track.index < lane->track.index)
+        lane->first_call++;
+    while (lane->first_call + lane->calls < count && calls[lane->first_call + lane->calls].track.index == lane->track.index)
+        lane->calls++;
+}
+
 static int add_track(struct making *making, uint32_t track, uint32_t parent, uint32_t level)
 {
     uint32_t sched = making->sched_of[track];
@@ -130,7 +141,8 @@ static int add_track(struct making *making, uint32_t track, uint32_t parent, uin
         .kind = lane_kind_of(making->tracks[track].kind), .parent = parent, .level = level, .process = making->tracks[track].process,
         .track = {track}, .sched = {sched}, .spans = making->rows[FAMILY_SPANS][track], .samples = making->rows[FAMILY_SAMPLES][track]};
     bool off_cpu = sched != UINT32_MAX && making->rows[FAMILY_SPANS][sched];
-    bool empty = !lane.spans && !lane.samples && !making->rows[FAMILY_COUNTERS][track] && !off_cpu;
+    find_calls(making, &lane);
+    bool empty = !lane.spans && !lane.calls && !lane.samples && !making->rows[FAMILY_COUNTERS][track] && !off_cpu;
     if (empty || is_paired(making, track))
         return 0;
     lane.name = track_label(making, &making->tracks[track]);
@@ -326,6 +338,7 @@ int timeline_create(struct trace *trace, struct timeline **ret_timeline, struct 
     arena_init(&inside_of(timeline)->arena);
     timeline->trace = trace_ref(trace);
     trace_time_range(trace, &timeline->first_ns, &timeline->last_ns);
+    timeline->now_ns = timeline->last_ns;
     int result = make_lanes(timeline);
     if (result == 0 && !(timeline->shown = malloc((timeline->lane_count + (size_t)1) * sizeof *timeline->shown)))
         result = -ENOMEM;

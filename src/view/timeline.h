@@ -27,6 +27,7 @@ struct timeline_lane {
     track_id track, sched;   /* TRACK_NONE; sched: the thread's lane of times off the CPU */
     const char *name;        /* "worker · 4711" */
     uint64_t spans, samples;
+    uint32_t first_call, calls; /* that its thread is in: of trace_open_calls */
     uint32_t first_block, end_block; /* of spans; in a growing trace: of all tracks */
     int64_t busy_ns;         /* time with at least one span, else CPU time; for sorting */
     bool open;               /* node, process: lanes below are shown */
@@ -41,6 +42,7 @@ struct timeline_cell {
     uint32_t count;   /* spans in it */
     uint8_t kind;     /* enum span_kind */
     bool begins;      /* the first column of a span */
+    bool open;        /* the span has not ended: it goes on beyond what is known */
     bool chosen;      /* by the filter (all are without one) */
     bool found;       /* by the search */
     string_id name, category;
@@ -65,6 +67,7 @@ struct timeline {
     uint32_t shown_count;
     bool by_busy;
     int64_t first_ns, last_ns; /* of the trace */
+    int64_t now_ns;        /* of a run that goes on: until then calls that have not ended are drawn; timeline_set_now */
     int64_t hurry_ns;      /* on CLOCK_MONOTONIC: from then on lanes of many spans are drawn roughly; 0 = never */
     void *inside;          /* timeline_internal.h */
 };
@@ -76,6 +79,8 @@ DEFINE_CLEANUP(struct timeline *, timeline_destroy)
 void timeline_fold(struct timeline *timeline, uint32_t lane, bool open);
 void timeline_fold_all(struct timeline *timeline, bool open);
 int timeline_sort(struct timeline *timeline, bool by_busy);
+/* Time goes on while nothing is recorded: calls that have not ended reach that far. */
+void timeline_set_now(struct timeline *timeline, int64_t now_ns);
 /* What is drawn faint, and what is drawn bright; NULL: nothing of that. They must live until replaced. -ENOMEM */
 int timeline_choose(struct timeline *timeline, const struct trace_filter *filter);
 void timeline_search(struct timeline *timeline, const regex_t *pattern);
@@ -91,10 +96,12 @@ struct span_facts {
     uint32_t lane;       /* its own, LANE_NONE_INDEX if none shows it */
     int64_t end_ns;      /* as far as known */
     bool unfinished;
+    bool open;           /* its thread is in it: the run goes on */
     struct payload payload;
     unsigned row;        /* level of nesting */
 };
 int timeline_span(struct timeline *timeline, span_id span, struct span_facts *ret_facts, struct error *err); /* -ENOENT */
+bool timeline_open_call(const struct timeline *timeline, span_id span, struct span_facts *ret_facts); /* as it is now; false: it is no call that has not ended */
 uint32_t timeline_lane_of(const struct timeline *timeline, track_id track);
 /* The innermost span of a lane that lies over [begin_ns, end_ns), at `row` or above it; SPAN_NONE. */
 span_id timeline_span_at(struct timeline *timeline, uint32_t lane, int64_t begin_ns, int64_t end_ns, unsigned row);

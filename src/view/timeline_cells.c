@@ -22,6 +22,7 @@ struct painting {
     struct lane_picture *picture;
     int64_t begin_ns, end_ns;
     unsigned columns, limit;      /* limit: rows */
+    struct open_cursor calls;     /* not drawn yet, where levels of detail are */
     int64_t *best_ns;             /* by cell: overlap of the span that gave the cell its name */
     struct row_slots slots;
 };
@@ -67,16 +68,38 @@ static uint32_t rows_before(const int64_t *begin_ns, uint32_t count, int64_t tim
     return low;
 }
 
+/* Calls that have not ended and began before `before_ns`, in the place that they have among spans. */
+static int visit_open(const struct timeline *timeline, struct open_cursor *calls, int64_t before_ns, int64_t begin_ns,
+                      int (*visit)(void *context, const struct visited_span *span), void *context)
+{
+    uint32_t call;
+    int result = 0;
+    while (result == 0 && open_cursor_next(timeline, calls, before_ns, &call)) {
+        struct open_row row;
+        open_row_fill(timeline, call, &row);
+        const struct visited_span span = {open_call_id(call), row.call.begin_ns, row.end_ns, &row.block, 0, true};
+        if (row.end_ns >= begin_ns)
+            result = visit(context, &span);
+    }
+    return result;
+}
+
+static bool may_meet(const struct block_info *info, track_id track, int64_t begin_ns, int64_t end_ns)
+{
+    return info->track.index == track.index && info->begin_ns < end_ns && info->end_ns >= begin_ns;
+}
+
 int timeline_visit(const struct timeline *timeline, uint32_t lane_index, int64_t begin_ns, int64_t end_ns, uint32_t columns,
                    int (*visit)(void *context, const struct visited_span *span), void *context, struct error *err)
 {
     const struct timeline_lane *lane = &timeline->lanes[lane_index];
+    struct open_cursor calls = open_cursor_of(lane);
     int result = 0;
     columns |= SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END);
     for (uint32_t i = lane->first_block; i < lane->end_block && result == 0; i++) {
         struct block_info info = trace_block_info(timeline->trace, FAMILY_SPANS, i);
         struct span_block block;
-        if (info.track.index != lane->track.index || info.begin_ns >= end_ns || info.end_ns < begin_ns)
+        if (!may_meet(&info, lane->track, begin_ns, end_ns))
             continue;
         result = trace_spans_get_columns(timeline->trace, i, columns, &block, err);
         if (result < 0)
@@ -87,12 +110,14 @@ int timeline_visit(const struct timeline *timeline, uint32_t lane_index, int64_t
             if (span_end_ns < begin_ns && span_end_ns != INT64_MIN)
                 continue;
             span_end_ns = trace_span_end(timeline->trace, info.track, block.begin_ns[row], span_end_ns);
-            struct visited_span span = {{info.first + row}, block.begin_ns[row], span_end_ns, &block, row};
-            result = visit(context, &span);
+            struct visited_span span = {{info.first + row}, block.begin_ns[row], span_end_ns, &block, row, false};
+            result = visit_open(timeline, &calls, span.begin_ns, begin_ns, visit, context);
+            if (result == 0)
+                result = visit(context, &span);
         }
         trace_spans_put(timeline->trace, &block);
     }
-    return result;
+    return result ? result : visit_open(timeline, &calls, end_ns, begin_ns, visit, context);
 }
 
 /* --- exact ----------------------------------------------------------------------------------------------------------- */
@@ -103,6 +128,7 @@ struct paint {
     uint8_t kind;
     bool chosen;
     span_id span;
+    bool open;
 };
 
 static void paint_cell(struct painting *painting, unsigned row, int64_t column, const struct paint *paint)
@@ -125,6 +151,7 @@ static void paint_cell(struct painting *painting, unsigned row, int64_t column, 
     cell->span = paint->span;
     cell->found = timeline_name_found(painting->timeline, paint->name);
     cell->begins = (double)paint->begin_ns >= from;
+    cell->open = paint->open;
 }
 
 static void paint_span(struct painting *painting, unsigned row, const struct paint *paint)
@@ -151,7 +178,7 @@ static int paint_exact(void *context, const struct visited_span *span)
     const struct span_block *block = span->block;
     struct paint paint = {span->begin_ns, span->end_ns, block->name ? block->name[span->row] : STRING_NONE,
                           block->category ? block->category[span->row] : STRING_NONE, block->kind ? block->kind[span->row] : 0,
-                          true, span->id};
+                          true, span->id, span->open};
     if (painting->inside->match)
         paint.chosen = filter_match_span(painting->inside->match, block, span->row);
     paint_span(painting, row_slots_take(&painting->slots, span->begin_ns, span->end_ns), &paint);
@@ -190,6 +217,12 @@ static uint64_t count_in_window(const struct lod *lod, int64_t begin_ns, int64_t
     return count;
 }
 
+/* Calls that have not ended, in their place among bars. */
+static void draw_open(struct painting *painting, int64_t before_ns)
+{
+    visit_open(painting->timeline, &painting->calls, before_ns, painting->begin_ns, paint_exact, painting);
+}
+
 /* Spans of over two columns stand out as bars: the longest that begins in a bucket is known. */
 static void draw_bars(struct painting *painting, const struct lod_level *level)
 {
@@ -203,7 +236,8 @@ static void draw_bars(struct painting *painting, const struct lod_level *level)
             continue;
         const struct name_facts *facts = timeline_name(painting->timeline, bucket->longest_name);
         struct paint paint = {begin_ns, begin_ns + bucket->longest_ns, bucket->longest_name, facts->category, facts->kind, facts->chosen,
-                              SPAN_NONE};
+                              SPAN_NONE, false};
+        draw_open(painting, begin_ns);
         if (painting->slots.limit > 1 && painting->slots.used + 1 >= painting->limit && painting->slots.end_ns[painting->slots.limit - 2] > begin_ns)
             continue;
         paint_span(painting, row_slots_take(&painting->slots, paint.begin_ns, paint.end_ns), &paint);
@@ -291,8 +325,10 @@ static void draw_lod(struct painting *painting, const struct lod *lod)
     if (!level)
         level = &lod->levels[0];
     painting->slots.limit = painting->limit > 1 ? painting->limit - 1 : 1;
+    painting->calls = open_cursor_of(painting->lane);
     if (painting->limit > 1)
         draw_bars(painting, level);
+    draw_open(painting, painting->end_ns);
     unsigned row = painting->picture->depth;
     if (row >= painting->limit)
         row = painting->limit - 1;
@@ -460,7 +496,7 @@ static int draw_group(struct painting *painting, struct error *err)
         if (result < 0)
             return result;
         added++;
-        unsigned row = timeline->lanes[i].spans ? 0 : part->depth;
+        unsigned row = timeline->lanes[i].spans || timeline->lanes[i].calls ? 0 : part->depth;
         for (unsigned column = 0; column < painting->columns; column++) {
             const struct timeline_cell *from = &part->cells[(size_t)row * part->columns + column];
             struct timeline_cell *to = &cells[column];
@@ -503,7 +539,7 @@ static int draw(struct painting *painting, struct error *err)
         return draw_counter(painting, err);
     if (painting->lane->kind == LANE_NODE || painting->lane->kind == LANE_PROCESS)
         return painting->lane->open ? 0 : draw_group(painting, err);
-    int result = painting->lane->spans ? draw_spans(painting, err) : 0;
+    int result = painting->lane->spans || painting->lane->calls ? draw_spans(painting, err) : 0;
     return result < 0 ? result : draw_cpu(painting, err);
 }
 

@@ -17,6 +17,8 @@ int timeline_span(struct timeline *timeline, span_id span, struct span_facts *re
 {
     struct span_block block;
     uint32_t index, row;
+    if (timeline_open_call(timeline, span, ret_facts))
+        return 0;
     if (!trace_span_find(timeline->trace, span, &index, &row))
         return error_set(err, -ENOENT, "there is no such span");
     int result = trace_spans_get(timeline->trace, index, &block, err);
@@ -72,7 +74,7 @@ span_id timeline_span_at(struct timeline *timeline, uint32_t lane, int64_t begin
 {
     struct looking looking = {.timeline = timeline, .row = row, .best = SPAN_NONE, .begin_ns = begin_ns, .end_ns = end_ns};
     looking.slots.limit = TIMELINE_DEPTH_MAX;
-    if (lane < timeline->lane_count && timeline->lanes[lane].spans)
+    if (lane < timeline->lane_count && (timeline->lanes[lane].spans || timeline->lanes[lane].calls))
         timeline_visit(timeline, lane, begin_ns, end_ns > begin_ns ? end_ns : begin_ns + 1, 0, look_at, &looking, NULL);
     return looking.best;
 }
@@ -83,13 +85,48 @@ static bool row_found(struct timeline *timeline, const struct span_block *block,
     return timeline_name_found(timeline, block->name ? block->name[row] : STRING_NONE);
 }
 
+/* Calls that have not ended stand behind the other spans of their lane. */
+static span_id step_to_open(const struct timeline *timeline, const struct timeline_lane *lane, span_id from, bool forward)
+{
+    uint32_t call = ID_NONE - 1 - from.index;
+    bool here = call >= lane->first_call && call < lane->first_call + lane->calls;
+    if (forward && lane->calls && !here)
+        return open_call_id(lane->first_call);
+    call += forward ? 1 : UINT32_MAX;
+    return here && call >= lane->first_call && call < lane->first_call + lane->calls ? open_call_id(call) : SPAN_NONE;
+}
+
+static int look_for_last(void *context, const struct visited_span *span)
+{
+    struct looking *looking = context;
+    if (!span->open && span->begin_ns < looking->end_ns && (looking->best.index == ID_NONE || span->begin_ns >= looking->best_ns)) {
+        looking->best = span->id;
+        looking->best_ns = span->begin_ns;
+    }
+    return 0;
+}
+
+/* The last one that has ended. */
+static span_id last_ended(const struct timeline *timeline, uint32_t lane)
+{
+    struct looking looking = {.best = SPAN_NONE, .end_ns = timeline->now_ns};
+    for (int64_t back_ns = 1000000; looking.best.index == ID_NONE && back_ns < INT64_MAX / 10; back_ns *= 10)
+        timeline_visit(timeline, lane, timeline->now_ns - back_ns, timeline->now_ns, 0, look_for_last, &looking, NULL);
+    return looking.best;
+}
+
 /* Span ids go up with begin within a track of a finished trace: the next is the next id. */
 span_id timeline_step(struct timeline *timeline, uint32_t lane, span_id from, int64_t from_ns, bool forward)
 {
-    if (lane >= timeline->lane_count || !timeline->lanes[lane].spans)
-        return SPAN_NONE;
-    const struct timeline_lane *facts = &timeline->lanes[lane];
+    const struct timeline_lane *facts = lane < timeline->lane_count ? &timeline->lanes[lane] : NULL;
+    struct span_facts open;
     uint32_t index, row;
+    if (facts && timeline_open_call(timeline, from, &open) && open.lane == lane) {
+        span_id next = step_to_open(timeline, facts, from, forward);
+        return next.index == ID_NONE && !forward && facts->spans ? last_ended(timeline, lane) : next;
+    }
+    if (!facts || !facts->spans)
+        return facts && facts->calls ? open_call_id(facts->first_call) : SPAN_NONE;
     bool here = from.index != ID_NONE && trace_span_find(timeline->trace, from, &index, &row) &&
                 trace_block_info(timeline->trace, FAMILY_SPANS, index).track.index == facts->track.index;
     if (!here)
@@ -97,9 +134,9 @@ span_id timeline_step(struct timeline *timeline, uint32_t lane, span_id from, in
                    ? timeline_span_at(timeline, lane, from_ns, from_ns + 1, TIMELINE_DEPTH_MAX)
                    : (span_id){trace_block_info(timeline->trace, FAMILY_SPANS, facts->first_block).first};
     span_id next = {forward ? from.index + 1 : from.index - 1};
-    if (!trace_span_find(timeline->trace, next, &index, &row))
-        return SPAN_NONE;
-    return trace_block_info(timeline->trace, FAMILY_SPANS, index).track.index == facts->track.index ? next : SPAN_NONE;
+    bool ended = trace_span_find(timeline->trace, next, &index, &row) &&
+                 trace_block_info(timeline->trace, FAMILY_SPANS, index).track.index == facts->track.index;
+    return ended ? next : forward ? step_to_open(timeline, facts, from, true) : SPAN_NONE;
 }
 
 static span_id search_block(struct timeline *timeline, uint32_t index, span_id from, bool forward)

@@ -53,12 +53,36 @@ struct row_slots {
 };
 unsigned row_slots_take(struct row_slots *slots, int64_t begin_ns, int64_t end_ns);
 
-/* Calls visit for each span of the lane that meets [begin_ns, end_ns), by begin; stops when it returns non-zero, and returns that. */
+/* Calls that a thread is in have ids of their own, from the greatest down. */
+static inline span_id open_call_id(uint32_t call)
+{
+    return (span_id){ID_NONE - 1 - call};
+}
+/* The same as a row of a block of its own. */
+struct open_row {
+    struct span_block block;
+    struct open_call call;
+    int64_t end_ns;
+    uint8_t kind;
+};
+void open_row_fill(const struct timeline *timeline, uint32_t call, struct open_row *row);
+/* Calls that a lane's thread is in, in order of begin, among what is visited in that order: those that began before a time. */
+struct open_cursor {
+    uint32_t next, end;
+};
+static inline struct open_cursor open_cursor_of(const struct timeline_lane *lane)
+{
+    return (struct open_cursor){lane->first_call, lane->first_call + lane->calls};
+}
+bool open_cursor_next(const struct timeline *timeline, struct open_cursor *cursor, int64_t before_ns, uint32_t *ret_call);
+
+/* Calls visit for each span of the lane, calls that have not ended among them, that meets [begin_ns, end_ns), by begin; stops when it returns non-zero, and returns that. */
 struct visited_span {
     span_id id;
     int64_t begin_ns, end_ns;
     const struct span_block *block;
     uint32_t row;
+    bool open;
 };
 int timeline_visit(const struct timeline *timeline, uint32_t lane, int64_t begin_ns, int64_t end_ns, uint32_t columns,
                    int (*visit)(void *context, const struct visited_span *span), void *context, struct error *err);

@@ -15,10 +15,11 @@
 #ifndef HP_WIRE_SESSION_H
 #define HP_WIRE_SESSION_H
 
+#include "open_calls.h"
 #include "records.h"
 
 #define WIRE_MAJOR 1
-#define WIRE_MINOR 0
+#define WIRE_MINOR 1
 #define WIRE_BYTE_ORDER 0x01020304u
 
 #define WIRE_SESSION_MAGIC 0x314e535346525048ull /* "HPRFSSN1" */
@@ -114,6 +115,7 @@ struct wire_process {
     uint64_t lost[WIRE_LOST_COUNT < 16 ? 16 : 1]; /* by enum wire_lost_reason; counted where no thread could */
     uint32_t ended;             /* 1: finished in good order */
     int32_t outer_pid;          /* written by the recorder when it sees another pid than the process itself; else 0 */
+    struct wire_open_place open; /* the calls that its threads are in; zero where none are kept (formats 1.0 end before it) */
 };
 
 _Static_assert(WIRE_LOST_COUNT <= 16, "struct wire_process.lost is full");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The UI over a run of which the test decides what comes when: `live_driver FOLDER PROGRAM ARGUMENTS...` starts a real program on a pty and
- * shows it; the traces are made here. FOLDER/steps holds how many steps of it are known (none: no trace yet), FOLDER/whole says that
- * after the program's end the whole trace is there, FOLDER/failed that there will be none. Names are numbered anew in every trace, as may be.
+ * shows it; the traces are made here. FOLDER/steps holds how many steps of it are known (none: no trace yet), FOLDER/waits since which ms its worker
+ * has been in a call, FOLDER/now what ms it is (else nobody knows). FOLDER/whole says that after the program's end the whole trace is there,
+ * FOLDER/failed that there will be none. Names are numbered anew in every trace, as may be.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -55,17 +56,17 @@ static bool told(const struct driver *driver, const char *name)
     return access(path, F_OK) == 0;
 }
 
-static long known_steps(const struct driver *driver)
+static long told_number(const struct driver *driver, const char *name)
 {
     char path[4096];
-    long steps = 0;
-    snprintf(path, sizeof path, "%s/steps", driver->folder);
+    long number = 0;
+    snprintf(path, sizeof path, "%s/%s", driver->folder, name);
     FILE *file = fopen(path, "r");
-    if (file && fscanf(file, "%ld", &steps) != 1)
-        steps = 0;
+    if (file && fscanf(file, "%ld", &number) != 1)
+        number = 0;
     if (file)
         fclose(file);
-    return steps;
+    return number;
 }
 
 /* --- traces ---------------------------------------------------------------------------------------------------------- */
@@ -116,7 +117,7 @@ static void add_step(track_id track, module_id module, long step)
         check(trace_builder_add_sample(builder, track, &(struct sample){(step * 100 + i) * MS, MS, stacks[i < 25 * step], 0, SAMPLE_EVENT_CPU_CLOCK, 0}));
 }
 
-static struct trace *make_trace(long steps)
+static struct trace *make_trace(long steps, long waits_ms)
 {
     struct trace *trace;
     process_id process;
@@ -137,7 +138,9 @@ static struct trace *make_trace(long steps)
         add_step(main_thread, module, step);
         add_span(worker, step * 100 * MS, (step * 100 + 50) * MS, "help");
     }
-    check(trace_builder_finish(builder, &trace, &err));
+    const struct open_call waits = {worker, waits_ms * MS, text("MPI_Recv"), text("mpi")};
+    check(trace_builder_set_open(builder, &waits, waits_ms > 0));
+    check(waits_ms > 0 ? trace_builder_snapshot(builder, &trace, &err) : trace_builder_finish(builder, &trace, &err));
     trace_builder_destroy(builder);
     return trace;
 }
@@ -152,8 +155,9 @@ static void status(void *source, struct live_status *ret_status)
         driver->ended = true;
         driver->end_ns = now_ns;
     }
+    long now_ms = told_number(driver, "now");
     enum live_stage stage = !driver->ended ? LIVE_RUNS : driver->whole_taken ? LIVE_COMPLETE : told(driver, "failed") ? LIVE_FAILED : LIVE_ENDED;
-    *ret_status = (struct live_status){.stage = stage, .elapsed_ns = (driver->ended ? driver->end_ns : now_ns) - driver->begin_ns, .wait_status = driver->wait_status,
+    *ret_status = (struct live_status){.stage = stage, .elapsed_ns = (driver->ended ? driver->end_ns : now_ns) - driver->begin_ns, .wait_status = driver->wait_status, .now_ns = now_ms && !driver->ended ? now_ms * MS : INT64_MIN,
                                        .behind_ns = driver->taken ? now_ns - driver->taken_ns : -1, .close = told(driver, "close"),
                                        .problem = "the disk is full"};
 }
@@ -161,14 +165,14 @@ static void status(void *source, struct live_status *ret_status)
 static struct trace *take(void *source)
 {
     struct driver *driver = source;
-    long steps = known_steps(driver);
+    long steps = told_number(driver, "steps");
     bool whole = driver->ended && told(driver, "whole") && !driver->whole_taken;
     if (steps <= driver->taken && !whole)
         return NULL;
     driver->taken = steps;
     driver->taken_ns = clock_monotonic_ns();
     driver->whole_taken |= whole;
-    return make_trace(steps);
+    return make_trace(steps, told_number(driver, "waits"));
 }
 
 static void end_target(void *source)

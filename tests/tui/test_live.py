@@ -109,6 +109,31 @@ def test_the_window_follows_the_end_until_one_zooms(live):
     run.screen.until(lambda text: bottom(text).endswith(" 499.00 ms"), "window of all")
 
 
+def test_a_call_that_has_not_ended_is_shown_and_time_goes_on(live):
+    run = live(columns=120)
+    run.tell("waits", 260)
+    run.tell("now", 400)
+    run.tell("steps", 2)
+    run.screen.until(lambda text: "MPI_Recv, not ended" in text and bottom(text).endswith(" 400.00 ms"), "the open call")
+    run.tell("now", 1000)  # nothing new is known
+    shown = run.screen.until(lambda text: bottom(text).endswith(" 1.000 s"), "the time that went on")
+    lane = next(line for line in shown.splitlines() if "MPI_Recv" in line)
+    assert lane.endswith("▶") and len(lane) == 120
+    run.screen.keys("j", ".", ".")
+    run.screen.wait("takes 740.00 ms so far: it has not ended")
+    run.tell("now", 1260)
+    run.screen.wait("takes 1.000 s so far: it has not ended")
+    run.screen.keys("+")
+    window = bottom(run.screen.until(lambda text: " from " in bottom(text), "zoomed window")).split()[-5:]
+    run.tell("now", 2000)
+    run.screen.wait("takes 1.740 s so far")
+    assert bottom(run.screen.capture()).split()[-5:] == window
+    run.tell("waits", 0)
+    run.tell("steps", 5)
+    run.screen.keys("r")
+    run.screen.until(lambda text: "not ended" not in text and bottom(text).endswith(" 2.000 s"), "the end of the call")
+
+
 def test_what_one_chose_stays(live):
     run = live(columns=120, rows=40)
     run.tell("steps", 3)

@@ -202,7 +202,7 @@ void cuda_on_call(uint32_t domain, uint32_t id, const struct cupti_call *call)
         return;
     }
     *call->data = 0;
-    rt_call entered = rt_enter(CUDA_LAYER);
+    rt_call entered = rt_enter(CUDA_LAYER, info[id].name);
     if (!entered.thread)
         return;
     *call->data = domain;

@@ -50,13 +50,13 @@ struct mpi_call {
 /* Frame of the outermost MPI call of this thread; 0 = outside. One that longjmp left behind lies below any new call's. */
 extern __thread uintptr_t mpi_frame __attribute__((tls_model("initial-exec")));
 
-MPI_INLINE struct mpi_call mpi_enter(void)
+MPI_INLINE struct mpi_call mpi_enter(unsigned number)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     struct mpi_call call = {.outer = MPI_LIKELY(frame >= mpi_frame)};
     if (MPI_LIKELY(call.outer)) {
         mpi_frame = frame;
-        call.rt = rt_enter(WIRE_LAYER_MPI);
+        call.rt = rt_enter(WIRE_LAYER_MPI, mpi.names[number]);
     }
     return call;
 }

@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void begin(struct ocl_call *call, e
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     if (!ocl_ready() || frame < outer.frame)
         return;
-    call->call = rt_enter(WIRE_LAYER_OPENCL);
+    call->call = rt_enter(WIRE_LAYER_OPENCL, ocl_names[function]);
     if (!call->call.thread)
         return;
     outer = (struct ocl_outer){call->call.thread, frame};

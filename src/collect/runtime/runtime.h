@@ -7,6 +7,7 @@
 #include "sys.h"
 #include "wire/buffer.h"
 #include "wire/clock.h"
+#include "wire/open_calls.h"
 
 #define RT_PATH_MAX 4096
 #define RT_LIKELY(condition) __builtin_expect(!!(condition), 1)
@@ -41,7 +42,7 @@ struct rt_context {
 struct rt_thread {
     uint32_t magic;
     uint32_t busy;                 /* contexts in use: > 0 while a record is being written */
-    uintptr_t guard[WIRE_LAYER_COUNT]; /* frame that entered a layer; 0 = outside */
+    struct wire_open_thread open;  /* the calls it is in; frame: who entered the layer */
     uint32_t used;                 /* slot is taken */
     int32_t tid;
     uint32_t serial;
@@ -151,6 +152,7 @@ void rt_stacks_forget(void);
 struct rt_thread *rt_thread_get(void);            /* the calling thread's, made if need be; NULL when nothing is recorded */
 void rt_thread_end(void *thread);
 void rt_threads_forget(void);
+struct wire_open_place rt_threads_place(void);
 
 /* chunk.c: a place for `bytes` more in the context: true, or false and the loss is counted */
 bool rt_context_refill(struct rt_thread *thread, unsigned index, uint32_t bytes);

@@ -154,6 +154,7 @@ static void process_fill(struct wire_process *process, uint64_t allocated)
     read_text("/proc/sys/kernel/random/boot_id", process->boot_id, sizeof process->boot_id);
     sys_call(__NR_readlinkat, SYS_AT_FDCWD, "/proc/self/exe", process->executable, sizeof process->executable - 1);
     process->log_allocated = allocated;
+    process->open = rt_threads_place();
 }
 
 /* Room for names: much where address space costs nothing, little where it is rationed (ulimit -v). */

@@ -73,7 +73,6 @@ static struct rt_thread *slot_take(void)
 
 static void slot_fill(struct rt_thread *thread)
 {
-    __builtin_memset(thread->guard, 0, sizeof thread->guard);
     __builtin_memset(thread->contexts, 0, sizeof thread->contexts);
     thread->busy = 0;
     thread->lost = 0;
@@ -87,6 +86,8 @@ static void slot_fill(struct rt_thread *thread)
     thread->name[0] = 0;
     thread->tid = (int32_t)sys_tid();
     thread->serial = rt_add(&rt.thread_serial, 1u);
+    thread->open = (struct wire_open_thread){.tid = thread->tid, .serial = thread->serial};
+    rt_store(&thread->open.key, rt.key64);
     for (unsigned i = 0; i < WIRE_CONTEXTS; i++)
         thread->contexts[i].next_bytes = rt.session->chunk_first_bytes;
     thread->magic = RT_MAGIC;
@@ -127,7 +128,14 @@ void rt_thread_end(void *object)
         rt_context_end(thread, i);
     rt_self = 0;
     thread->magic = 0;
+    thread->open.key = 0;
     rt_store(&thread->used, 0u);
+}
+
+struct wire_open_place rt_threads_place(void)
+{
+    return (struct wire_open_place){.blocks = (uintptr_t)blocks, .count = (uintptr_t)&block_count, .slots = SLOTS_PER_BLOCK,
+                                    .stride = sizeof(struct rt_thread), .offset = offsetof(struct rt_thread, open)};
 }
 
 /* Where the kernel can't wipe, the child does it itself. */

@@ -66,35 +66,43 @@ void rt_publish(struct rt_thread *thread, unsigned index, uint32_t bytes)
     release(thread, index);
 }
 
+/* For who reads it from outside: `frame` says that the rest is there. */
+static inline __attribute__((always_inline)) rt_call open_call(struct rt_thread *thread, unsigned layer, uint32_t name, uintptr_t frame, uint64_t begin)
+{
+    struct wire_open_call *call = &thread->open.calls[layer];
+    call->begin = begin;
+    call->name = name;
+    rt_store(&call->frame, (uint64_t)frame);
+    return (rt_call){thread, begin};
+}
+
 /* The first record of a thread, or of a child after fork; or nothing is recorded here. */
-static RT_COLD rt_call enter_slowly(unsigned layer, uintptr_t frame)
+static RT_COLD rt_call enter_slowly(unsigned layer, uint32_t name, uintptr_t frame)
 {
     struct rt_thread *thread = rt_load(&rt.state) == RT_OFF ? 0 : rt_thread_get();
     if (!thread || !__atomic_load_n(&rt.session->active, __ATOMIC_RELAXED))
         return (rt_call){0, 0};
-    thread->guard[layer] = frame;
-    return (rt_call){thread, rt_clock()};
+    return open_call(thread, layer, name, frame, rt_clock());
 }
 
-static RT_COLD rt_call enter_by_clock(struct rt_thread *thread)
+static RT_COLD rt_call enter_by_clock(struct rt_thread *thread, unsigned layer, uint32_t name, uintptr_t frame)
 {
-    return (rt_call){thread, rt_raw_ns()};
+    return open_call(thread, layer, name, frame, rt_raw_ns());
 }
 
-rt_call rt_enter(unsigned layer)
+rt_call rt_enter(unsigned layer, uint32_t name)
 {
     struct rt_thread *thread = rt_self;
     uintptr_t frame = stack_pointer();
     layer %= WIRE_LAYER_COUNT;
     if (RT_UNLIKELY(!thread || thread->magic != RT_MAGIC))
-        return enter_slowly(layer, frame);
+        return enter_slowly(layer, name, frame);
     /* A guard left behind by longjmp belongs to a frame that is gone: ours is not below it. */
-    if (RT_UNLIKELY(frame < thread->guard[layer] || !__atomic_load_n(&rt.session->active, __ATOMIC_RELAXED)))
+    if (RT_UNLIKELY(frame < thread->open.calls[layer].frame || !__atomic_load_n(&rt.session->active, __ATOMIC_RELAXED)))
         return (rt_call){0, 0};
-    thread->guard[layer] = frame;
     if (RT_UNLIKELY(!rt.ticks))
-        return enter_by_clock(thread);
-    return (rt_call){thread, wire_ticks()};
+        return enter_by_clock(thread, layer, name, frame);
+    return open_call(thread, layer, name, frame, wire_ticks());
 }
 
 static inline __attribute__((always_inline)) void span_fill(uint8_t *place, uint64_t begin, uint64_t end, uint32_t name, uint32_t shape)
@@ -122,7 +130,7 @@ static RT_COLD void leave_slowly(rt_call call, uint32_t name, uint32_t shape, ui
 static RT_COLD void leave_by_clock(rt_call call, uint32_t name, uint32_t shape)
 {
     uint64_t end = rt_raw_ns();
-    call.thread->guard[shape % WIRE_LAYER_COUNT] = 0;
+    call.thread->open.calls[shape % WIRE_LAYER_COUNT].frame = 0;
     leave_slowly(call, name, shape, end);
 }
 
@@ -136,7 +144,7 @@ void rt_leave(rt_call call, uint32_t name, uint32_t shape)
         return;
     }
     uint64_t end = wire_ticks();
-    thread->guard[shape % WIRE_LAYER_COUNT] = 0;
+    thread->open.calls[shape % WIRE_LAYER_COUNT].frame = 0;
     struct rt_context *context = &thread->contexts[0];
     bool idle = thread->busy == 0;
     thread->busy += idle; /* from here on a signal handler takes context 1 */
@@ -157,7 +165,7 @@ void rt_leave(rt_call call, uint32_t name, uint32_t shape)
 void rt_cancel(rt_call call, unsigned layer)
 {
     if (call.thread)
-        call.thread->guard[layer % WIRE_LAYER_COUNT] = 0;
+        call.thread->open.calls[layer % WIRE_LAYER_COUNT].frame = 0;
 }
 
 static struct rt_thread *recording_thread(void)
@@ -207,7 +215,7 @@ void rt_leave_span(rt_call call, struct rt_span *span)
         return;
     span->begin = call.begin;
     span->end = rt_clock();
-    call.thread->guard[span->layer % WIRE_LAYER_COUNT] = 0;
+    call.thread->open.calls[span->layer % WIRE_LAYER_COUNT].frame = 0;
     span_write(call.thread, span);
 }
 

@@ -32,7 +32,7 @@ __attribute__((noinline)) static int work(void)
 
 int test_call(void)
 {
-    rt_call call = rt_enter(WIRE_LAYER_TEST);
+    rt_call call = rt_enter(WIRE_LAYER_TEST, name_call);
     int result = work();
     rt_leave(call, name_call, RT_SHAPE(WIRE_LAYER_TEST, SPAN_KIND_API));
     return result;
@@ -40,7 +40,7 @@ int test_call(void)
 
 void test_call_with(void (*inside)(void *), void *argument)
 {
-    rt_call call = rt_enter(WIRE_LAYER_TEST);
+    rt_call call = rt_enter(WIRE_LAYER_TEST, name_call);
     inside(argument);
     rt_leave(call, name_call, RT_SHAPE(WIRE_LAYER_TEST, SPAN_KIND_API));
 }

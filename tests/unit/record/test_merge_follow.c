@@ -2,6 +2,7 @@
 /* Following a recording: what is new is read once, whatever moment it is looked at; what is there in part waits. */
 #include "session_fixture.h"
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "record/merge_follow.h"
 #include "record/spool_marks.h"
@@ -288,6 +289,63 @@ static void test_follows_files_that_went_unseen(void **state)
     assert_true(mark->end > mark->begin);
 }
 
+/* What a target's runtime keeps in its memory: here in ours. */
+static struct {
+    uint64_t blocks[2];
+    uint32_t count;
+    struct {
+        uint64_t other;
+        struct wire_open_thread thread;
+    } slots[2][3];
+} memory;
+
+static void expose(struct fixture *fixture, int32_t pid, uint64_t key)
+{
+    memset(&memory, 0, sizeof memory);
+    memory.blocks[0] = (uintptr_t)memory.slots[0];
+    memory.blocks[1] = (uintptr_t)memory.slots[1];
+    memory.count = 2;
+    const struct wire_open_place place = {.blocks = (uintptr_t)memory.blocks, .count = (uintptr_t)&memory.count, .slots = 3,
+                                          .stride = sizeof memory.slots[0][0], .offset = offsetof(__typeof__(memory.slots[0][0]), thread)};
+    char name[80];
+    snprintf(name, sizeof name, "process-%d-%016llx", pid, (unsigned long long)key);
+    CLEANUP(closep) int file = openat(session_directory_fd(fixture->session), name, O_RDWR);
+    assert_int_equal(pwrite(file, &place, sizeof place, offsetof(struct wire_process, open)), sizeof place);
+}
+
+static void test_calls_that_have_not_ended_are_in_snapshots(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t ids[2], count;
+    int64_t start = session_start_raw_ns(fixture->session), begin = clock_raw_ns();
+    struct trace *trace = NULL;
+    CLEANUP(merge_follow_destroyp) struct merge_follow *follow = follow_begin(fixture);
+    announce_process(fixture, getpid(), FIXTURE_KEY, start, ids);
+    expose(fixture, getpid(), FIXTURE_KEY);
+    struct wire_open_thread *thread = &memory.slots[1][2].thread;
+    *thread = (struct wire_open_thread){.key = FIXTURE_KEY, .tid = 777, .serial = 5};
+    thread->calls[WIRE_LAYER_MPI] = (struct wire_open_call){.frame = 1, .begin = (uint64_t)begin, .name = ids[1]};
+    thread->calls[WIRE_LAYER_CUDA] = (struct wire_open_call){.begin = (uint64_t)begin, .name = ids[1]}; /* left, or not yet entered */
+    memory.slots[0][0].thread = *thread;
+    memory.slots[0][0].thread.key = FIXTURE_KEY + 1; /* what lay there before */
+    usleep(150000); /* shorter ones are not shown */
+    put_spans(fixture, FIXTURE_KEY, ids[0], 0, 3);
+    follow_round(follow, &trace);
+    const struct open_call *calls = trace_open_calls(trace, &count);
+    assert_int_equal(count, 1);
+    assert_string_equal(trace_text(trace, calls[0].name), "second");
+    assert_string_equal(trace_text(trace, calls[0].category), "mpi");
+    assert_int_equal(calls[0].begin_ns, begin - start);
+    const struct trace_track *tracks = trace_tracks(trace, &count);
+    assert_int_equal(tracks[calls[0].track.index].tid, 777);
+    assert_int_equal(trace_row_count(trace, FAMILY_SPANS), 3); /* it is none of them */
+    thread->calls[WIRE_LAYER_MPI].frame = 0;
+    follow_round(follow, &trace); /* nothing was recorded, but it has ended */
+    trace_open_calls(trace, &count);
+    assert_int_equal(count, 0);
+    trace_unref(trace);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -300,6 +358,7 @@ int main(void)
         test(test_work_of_devices_is_placed),
         test(test_work_waits_for_its_call),
         test(test_follows_files_that_went_unseen),
+        test(test_calls_that_have_not_ended_are_in_snapshots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

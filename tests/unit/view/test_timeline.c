@@ -2,6 +2,7 @@
 /* The timeline without a screen: lanes, cells, single spans, folding, searching, the ruler. */
 #include "trace/trace_fixture.h"
 
+#include <errno.h>
 #include <math.h>
 
 #include "base/cleanup.h"
@@ -141,6 +142,70 @@ static void test_many_spans_are_drawn_from_levels_of_detail(void **state)
     assert_int_equal(cell(picture, 0, 3)->count, 10);
 }
 
+/* main: `outer` until 100 ms, then in two calls that go on; idle: in one, and nothing else. */
+static struct timeline *running_timeline(uint32_t spans)
+{
+    struct trace *trace;
+    struct timeline *timeline;
+    struct trace_builder *builder = fixture_builder(0);
+    track_id first = fixture_track(builder, TRACK_KIND_THREAD, "main", 42), idle = fixture_track(builder, TRACK_KIND_THREAD, "idle", 44);
+    for (uint32_t i = 0; i < spans; i++)
+        fixture_span(builder, first, 100 * MS * i / spans, 100 * MS * (i + 1) / spans - (spans > 1), "outer", SPAN_KIND_RECV);
+    const struct open_call calls[] = {{idle, 20 * MS, trace_builder_string(builder, "never seen"), STRING_NONE},
+                                      {first, 120 * MS, STRING_NONE, STRING_NONE},
+                                      {first, 110 * MS, trace_builder_string(builder, "outer"), STRING_NONE}};
+    assert_int_equal(trace_builder_set_open(builder, calls, 3), 0);
+    assert_int_equal(trace_builder_snapshot(builder, &trace, &err), 0);
+    trace_builder_destroy(builder);
+    assert_int_equal(timeline_create(trace, &timeline, &err), 0);
+    trace_unref(trace);
+    return timeline;
+}
+
+static void test_calls_that_have_not_ended_reach_until_now(void **state)
+{
+    (void)state;
+    for (uint32_t spans = 1; spans <= 20000; spans = spans == 1 ? 20000 : 20001) { /* exact, and by levels of detail */
+        CLEANUP(timeline_destroyp) struct timeline *timeline = running_timeline(spans);
+        assert_int_equal(timeline->lane_count, 3);
+        timeline_set_now(timeline, 200 * MS);
+        const struct lane_picture *picture = picture_of(timeline, 1, 0, 400 * MS, 40);
+        assert_int_equal(picture->exact, spans == 1);
+        unsigned row = spans == 1 ? 0 : picture->depth - 1;
+        assert_true(cell(picture, row, 5)->count && !cell(picture, row, 5)->open);
+        assert_true(cell(picture, 0, 11)->begins && cell(picture, 0, 11)->open && cell(picture, 0, 19)->open && cell(picture, 1, 19)->open);
+        assert_int_equal(cell(picture, 0, 11)->kind, SPAN_KIND_RECV); /* as others of its name */
+        assert_int_equal(cell(picture, 0, 20)->count, 0);
+        timeline_set_now(timeline, 300 * MS);
+        picture = picture_of(timeline, 1, 0, 400 * MS, 40);
+        assert_true(cell(picture, 0, 29)->open && !cell(picture, 0, 30)->count);
+        picture = picture_of(timeline, 2, 0, 400 * MS, 40);
+        assert_true(!cell(picture, 0, 1)->count && cell(picture, 0, 2)->begins && cell(picture, 0, 2)->kind == SPAN_KIND_API);
+    }
+}
+
+static void test_calls_that_have_not_ended_are_selected_like_spans(void **state)
+{
+    CLEANUP(timeline_destroyp) struct timeline *timeline = running_timeline(1);
+    struct span_facts facts;
+    (void)state;
+    timeline_set_now(timeline, 200 * MS);
+    span_id inner = timeline_span_at(timeline, 1, 150 * MS, 151 * MS, 4), outer = timeline_span_at(timeline, 1, 150 * MS, 151 * MS, 0);
+    assert_int_equal(timeline_span(timeline, outer, &facts, &err), 0);
+    assert_true(facts.open && facts.unfinished && facts.lane == 1);
+    assert_int_equal(facts.span.begin_ns, 110 * MS);
+    assert_int_equal(facts.end_ns, 200 * MS);
+    span_id ended = timeline_span_at(timeline, 1, 50 * MS, 51 * MS, 0);
+    assert_int_equal(timeline_step(timeline, 1, ended, 0, true).index, outer.index);
+    assert_int_equal(timeline_step(timeline, 1, outer, 0, true).index, inner.index);
+    assert_int_equal(timeline_step(timeline, 1, inner, 0, true).index, ID_NONE);
+    assert_int_equal(timeline_step(timeline, 1, inner, 0, false).index, outer.index);
+    assert_int_equal(timeline_step(timeline, 1, outer, 0, false).index, ended.index);
+    assert_true(timeline_open_call(timeline, timeline_step(timeline, 2, SPAN_NONE, 0, true), &facts) && facts.span.begin_ns == 20 * MS);
+    assert_int_equal(timeline_span(timeline, (span_id){ID_NONE - 4}, &facts, &err), -ENOENT);
+    assert_int_equal(timeline_links(timeline, outer, NULL, 0, &err), 0);
+}
+
 static void test_a_ruler_has_round_steps(void **state)
 {
     char text[64];
@@ -160,6 +225,8 @@ int main(void)
         cmocka_unit_test(test_a_span_that_began_before_the_window_is_in_it),
         cmocka_unit_test(test_single_spans_are_found_by_place_order_and_name),
         cmocka_unit_test(test_many_spans_are_drawn_from_levels_of_detail),
+        cmocka_unit_test(test_calls_that_have_not_ended_reach_until_now),
+        cmocka_unit_test(test_calls_that_have_not_ended_are_selected_like_spans),
         cmocka_unit_test(test_a_ruler_has_round_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

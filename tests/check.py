@@ -130,13 +130,13 @@ def last_line(text):
 
 
 def test_programs(modules):
-    """Build targets: the unit tests of these modules, and the runtime's threads in one process."""
+    """Build targets: the unit tests of these modules, the runtime's threads in one process, and a run that is watched."""
     return [f"{path.parent.name}_{path.stem}" for path in sorted((ROOT / "tests/unit").glob("*/test_*.c"))
-            if path.parent.name in modules] + ["runtime_threads"]
+            if path.parent.name in modules] + ["runtime_threads", "runtime_live"]
 
 
 def tests_of(modules):
-    return rf"^(unit\.({'|'.join(modules)})\.|runtime\.threads)"
+    return rf"^(unit\.({'|'.join(modules)})\.|runtime\.(threads|live)$)"
 
 
 def need(*programs):

@@ -2,6 +2,7 @@
 /* Builds and searches the row table of a module. */
 #include "cfi.h"
 
+#include "address_sort.h"
 #include "base/array.h"
 #include "cfi_builder.h"
 
@@ -211,16 +212,28 @@ static int segment_take(struct cfi_builder *builder)
     return 0;
 }
 
-static int fde_compare(const void *left, const void *right)
+/* By address; of one address the first in the file comes first. */
+static int fdes_sort(struct cfi_builder *builder)
 {
-    const struct cfi_fde *a = left, *b = right;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
+    size_t count = builder->fde_count;
+    CLEANUP(freep) struct address_key *keys = array_resize_exact(NULL, count, sizeof *keys);
+    CLEANUP(freep) struct cfi_fde *sorted = array_resize_exact(NULL, count, sizeof *sorted);
+    if (!keys || !sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct address_key){builder->fdes[i].start, i};
+    int rc = address_keys_sort(keys, count);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = builder->fdes[keys[i].index];
+    free(builder->fdes);
+    builder->fdes = TAKE_PTR(sorted);
+    builder->fde_capacity = count;
+    return 0;
 }
 
-/* Reads the descriptions of all functions and sorts them by address. */
-static int functions_read(struct cfi_builder *builder)
+int cfi_functions_read(struct cfi_builder *builder)
 {
     const struct elf_image *image = builder->image;
     int rc = section_take(builder, elf_section_find(image, ".eh_frame"), false);
@@ -234,13 +247,10 @@ static int functions_read(struct cfi_builder *builder)
     bool sorted = true;
     for (size_t i = 1; sorted && i < builder->fde_count; i++)
         sorted = builder->fdes[i - 1].start <= builder->fdes[i].start;
-    if (!sorted)
-        qsort(builder->fdes, builder->fde_count, sizeof *builder->fdes, fde_compare);
-    builder->table->base = builder->fdes[0].start;
-    return 0;
+    return sorted ? 0 : fdes_sort(builder);
 }
 
-static int table_build(struct cfi_builder *builder)
+int cfi_functions_run(struct cfi_builder *builder, const struct cfi_fde *fdes, size_t count)
 {
     struct cfi_table *table = builder->table;
     table->rules = array_reserve(NULL, &builder->rule_capacity, 1, sizeof *table->rules);
@@ -248,13 +258,13 @@ static int table_build(struct cfi_builder *builder)
         return -ENOMEM;
     memset(&table->rules[0], 0, sizeof table->rules[0]);
     table->rule_count = 1;
-    int rc = functions_read(builder);
-    for (size_t i = 0; i < builder->fde_count && rc == 0; i++)
-        rc = cfi_function_add(builder, &builder->fdes[i]);
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = cfi_function_add(builder, &fdes[i]);
     return rc;
 }
 
-static void builder_finish(struct cfi_builder *builder)
+void cfi_builder_finish(struct cfi_builder *builder)
 {
     for (size_t i = 0; i < builder->section_count; i++)
         free(builder->sections[i].data.bytes);
@@ -276,6 +286,14 @@ static void trim(void *array_pointer, size_t count, size_t item_size)
         memcpy(array_pointer, &smaller, sizeof smaller);
 }
 
+void cfi_table_trim(struct cfi_table *table)
+{
+    trim(&table->row_starts, table->row_count, sizeof *table->row_starts);
+    trim(&table->row_rules, table->row_count, sizeof *table->row_rules);
+    trim(&table->rules, table->rule_count, sizeof *table->rules);
+    trim(&table->registers, table->register_count, sizeof *table->registers);
+}
+
 int cfi_table_create(const struct elf_image *image, struct cfi_table **ret_table)
 {
     CLEANUP(cfi_table_destroyp) struct cfi_table *table = calloc(1, sizeof *table);
@@ -284,54 +302,17 @@ int cfi_table_create(const struct elf_image *image, struct cfi_table **ret_table
     if (!image->is_64)
         return -ENODATA;
     struct cfi_builder builder = {.image = image, .table = table};
-    int rc = table_build(&builder);
-    builder_finish(&builder);
+    int rc = cfi_functions_read(&builder);
+    if (rc == 0) {
+        table->base = builder.fdes[0].start;
+        rc = cfi_functions_run(&builder, builder.fdes, builder.fde_count);
+    }
+    cfi_builder_finish(&builder);
     if (rc < 0)
         return rc;
-    trim(&table->row_starts, table->row_count, sizeof *table->row_starts);
-    trim(&table->row_rules, table->row_count, sizeof *table->row_rules);
-    trim(&table->rules, table->rule_count, sizeof *table->rules);
-    trim(&table->registers, table->register_count, sizeof *table->registers);
+    cfi_table_trim(table);
     *ret_table = TAKE_PTR(table);
     return 0;
-}
-
-int cfi_functions_create(const struct elf_image *image, struct cfi_functions *ret_functions)
-{
-    struct cfi_table bounds = {.base = 0};
-    struct cfi_builder builder = {.image = image, .table = &bounds};
-    CLEANUP(freep) struct cfi_function *functions = NULL;
-    int rc = image->is_64 ? functions_read(&builder) : -ENODATA;
-    if (rc == 0 && !(functions = array_resize_exact(NULL, builder.fde_count, sizeof *functions)))
-        rc = -ENOMEM;
-    for (size_t i = 0; i < builder.fde_count && rc == 0; i++)
-        functions[i] = (struct cfi_function){builder.fdes[i].start, builder.fdes[i].end};
-    if (rc == 0)
-        *ret_functions = (struct cfi_functions){TAKE_PTR(functions), builder.fde_count};
-    builder_finish(&builder);
-    return rc;
-}
-
-void cfi_functions_finish(struct cfi_functions *functions)
-{
-    free(functions->items);
-    *functions = (struct cfi_functions){NULL, 0};
-}
-
-bool cfi_functions_find(const struct cfi_functions *functions, uint64_t address, uint64_t *ret_start)
-{
-    size_t low = 0, high = functions->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (functions->items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || address >= functions->items[low - 1].end)
-        return false;
-    *ret_start = functions->items[low - 1].start;
-    return true;
 }
 
 void cfi_table_destroy(struct cfi_table *table)

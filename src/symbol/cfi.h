@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call frame information of one module, preprocessed. A row says from which address on a rule holds; a rule says how to
+ * Call frame information, preprocessed: of a whole module, or of some of its functions (cfi_index.h). A row says from which address on a rule holds; a rule says how to
  * find the caller's frame. Rules repeat endlessly, so a row is 6 bytes and names one:
  *
  *   rows:     start offset (u32), rule number (u16)       sorted; a row ends where the next begins
  *   rules:    CFA rule, first register rule, count, flags distinct ones only
  *   registers: register, kind, value                       distinct runs only
  *
- * libLLVM's 5 MB of .eh_frame become some 7 MB of rows this way, made once, shared by all threads, never changed.
+ * libLLVM's 5 MB of .eh_frame become some 7 MB of rows this way. Tables are shared by all threads and never changed.
  */
 #ifndef HP_SYMBOL_CFI_H
 #define HP_SYMBOL_CFI_H
@@ -68,18 +68,5 @@ DEFINE_CLEANUP(struct cfi_table *, cfi_table_destroy)
 
 /* The rule at an address of the image, NULL if there is none. */
 const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t address);
-/* Only where functions begin and end: what is left of their bounds when a file has lost its symbols. Much cheaper than the
- * table, as no instruction is run. Sorted by start. */
-struct cfi_function {
-    uint64_t start, end;
-};
-struct cfi_functions {
-    struct cfi_function *items;
-    size_t count;
-};
-int cfi_functions_create(const struct elf_image *image, struct cfi_functions *ret_functions); /* -ENODATA: none */
-void cfi_functions_finish(struct cfi_functions *functions);
-bool cfi_functions_find(const struct cfi_functions *functions, uint64_t address, uint64_t *ret_start);
-
 
 #endif

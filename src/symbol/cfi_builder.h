@@ -57,7 +57,6 @@ struct cfi_fde {
     uint64_t start, end; /* addresses */
     const uint8_t *instructions, *instructions_end;
     uint32_t cie; /* index */
-    uint32_t order;
 };
 
 struct cfi_builder {
@@ -76,6 +75,12 @@ struct cfi_builder {
     struct cfi_table *table;
 };
 
+/* Reads the descriptions of all functions, in order of address. -ENODATA: there are none. */
+int cfi_functions_read(struct cfi_builder *builder);
+/* Runs the instructions of functions in that order. */
+int cfi_functions_run(struct cfi_builder *builder, const struct cfi_fde *fdes, size_t count);
+void cfi_builder_finish(struct cfi_builder *builder);
+void cfi_table_trim(struct cfi_table *table); /* gives back what was reserved */
 /* Reads the section's entries into builder->cies and fdes. */
 int cfi_section_read(struct cfi_builder *builder, size_t section_index);
 /* Runs one function's instructions and adds its rows. -ENOMEM; damage ends the function early and is counted. */

@@ -214,7 +214,6 @@ static int fde_add(struct cfi_builder *builder, struct cfi_fde *fde)
     if (!moved)
         return -ENOMEM;
     builder->fdes = moved;
-    fde->order = (uint32_t)builder->fde_count;
     builder->fdes[builder->fde_count++] = *fde;
     return 0;
 }

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/process.h"
-#include "cfi.h"
+#include "cfi_index.h"
 #include "module_open.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ struct module_table {
 
 static void module_destroy(struct module *module)
 {
-    cfi_table_destroy(module->cfi);
+    cfi_index_destroy(module->cfi);
     elf_image_close(module->elf);
     if (module->fd >= 0)
         close(module->fd);
@@ -472,7 +472,7 @@ const struct elf_image *module_elf(struct module *module)
     return module->elf;
 }
 
-const struct cfi_table *module_cfi(struct module *module)
+struct cfi_index *module_cfi(struct module *module)
 {
     if (atomic_load_explicit(&module->cfi_ready, memory_order_acquire))
         return module->cfi;
@@ -480,7 +480,7 @@ const struct cfi_table *module_cfi(struct module *module)
     pthread_mutex_lock(&module->lock);
     if (!atomic_load_explicit(&module->cfi_ready, memory_order_relaxed)) {
         if (elf)
-            (void)cfi_table_create(elf, &module->cfi);
+            (void)cfi_index_create(elf, &module->cfi);
         atomic_store_explicit(&module->cfi_ready, true, memory_order_release);
     }
     pthread_mutex_unlock(&module->lock);

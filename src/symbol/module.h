@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-struct cfi_table;
+struct cfi_index;
 
 struct module_identity {
     uint64_t device, inode, generation;
@@ -50,7 +50,7 @@ struct module {
     int map_fd;      /* recorded: a copy of perf-PID.map; else -1 */
     atomic_bool elf_ready, cfi_ready, roots_ready;
     struct elf_image *elf;    /* NULL: none */
-    struct cfi_table *cfi;    /* NULL: none */
+    struct cfi_index *cfi;    /* NULL: none */
     struct module_roots roots; /* unwind_is_root's */
     char build_id_text[2 * ELF_BUILD_ID_MAXIMUM + 1];
 };
@@ -61,7 +61,7 @@ int module_for_mapping(struct module_table *table, pid_t pid, const struct mappi
 /* The module's ELF headers, or NULL. Thread-safe; the result lives as long as the module. */
 const struct elf_image *module_elf(struct module *module);
 /* Its unwind rows, or NULL. Thread-safe. */
-const struct cfi_table *module_cfi(struct module *module);
+struct cfi_index *module_cfi(struct module *module);
 /* A descriptor of its file, the module's own, or -1. Thread-safe. */
 int module_descriptor(struct module *module);
 /* From an offset in the file to the file's own addresses. */

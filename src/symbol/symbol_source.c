@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "base/text.h"
-#include "cfi.h"
+#include "cfi_index.h"
 #include "debug_files.h"
 #include "demangle.h"
 #include "dwarf.h"
@@ -30,8 +30,6 @@ struct symbol_source {
     struct dwarf_info *dwarf;
     struct jit_source *jit;  /* code made at run time */
     const char *problem;
-    struct cfi_functions functions; /* read when an address has no symbol */
-    bool functions_read;
     bool exported_only; /* local symbols were stripped and not found elsewhere */
 };
 
@@ -112,7 +110,6 @@ void symbol_source_destroy(struct symbol_source *source)
     elf_image_close(source->debug_image);
     if (source->debug_fd >= 0)
         close(source->debug_fd);
-    cfi_functions_finish(&source->functions);
     free(source);
 }
 
@@ -235,9 +232,6 @@ size_t symbol_source_resolve(struct symbol_source *source, uint64_t address, pid
 
 bool symbol_source_function_start(struct symbol_source *source, uint64_t address, uint64_t *ret_start)
 {
-    const struct elf_image *image = source->jit ? NULL : module_elf(source->module);
-    if (!source->functions_read && image)
-        (void)cfi_functions_create(image, &source->functions);
-    source->functions_read = true;
-    return cfi_functions_find(&source->functions, address, ret_start);
+    const struct cfi_index *index = source->jit ? NULL : module_cfi(source->module);
+    return index && cfi_index_function(index, address, ret_start);
 }

@@ -2,6 +2,7 @@
 /* Sorted function symbols of a module. */
 #include "symtab.h"
 
+#include "address_sort.h"
 #include "base/array.h"
 #include "elf_symbols.h"
 #include "plt.h"
@@ -149,11 +150,45 @@ static int entry_compare(const void *left, const void *right)
     return a->name < b->name ? -1 : a->name > b->name;
 }
 
+/* By address first; false: no memory for it. */
+static bool entries_sort_by_address(struct symtab *symtab)
+{
+    size_t count = symtab->count;
+    CLEANUP(freep) struct address_key *keys = array_resize_exact(NULL, count, sizeof *keys);
+    CLEANUP(freep) struct entry *sorted = array_resize_exact(NULL, count, sizeof *sorted);
+    if (!keys || !sorted)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct address_key){symtab->entries[i].address, i};
+    if (address_keys_sort(keys, count) < 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = symtab->entries[keys[i].index];
+    free(symtab->entries);
+    symtab->entries = TAKE_PTR(sorted);
+    symtab->capacity = count;
+    return true;
+}
+
+static void entries_sort(struct symtab *symtab)
+{
+    if (!entries_sort_by_address(symtab)) {
+        qsort(symtab->entries, symtab->count, sizeof *symtab->entries, entry_compare);
+        return;
+    }
+    for (size_t first = 0, end; first < symtab->count; first = end) {
+        for (end = first + 1; end < symtab->count && symtab->entries[end].address == symtab->entries[first].address;)
+            end++;
+        if (end - first > 1)
+            qsort(symtab->entries + first, end - first, sizeof *symtab->entries, entry_compare);
+    }
+}
+
 void symtab_finish_adding(struct symtab *symtab)
 {
     if (symtab->count == 0)
         return;
-    qsort(symtab->entries, symtab->count, sizeof *symtab->entries, entry_compare);
+    entries_sort(symtab);
     uint64_t next = UINT64_MAX;
     for (size_t i = symtab->count; i-- > 0;) {
         struct entry *entry = &symtab->entries[i];

@@ -3,6 +3,7 @@
 #include "unwind.h"
 
 #include "base/map.h"
+#include "cfi_index.h"
 #include "unwind_step.h"
 
 #include <errno.h>
@@ -43,13 +44,12 @@ static const struct place *place_of(struct unwinder *unwinder, const struct mapp
     struct module_place found = {.module = NULL, .address = lookup};
     if (mapping)
         mapping_place(mapping, lookup, &found);
-    const struct cfi_table *table = NULL;
+    struct cfi_index *index = NULL;
     if (mapping && found.module->kind != MODULE_KIND_JIT)
-        table = module_cfi(found.module);
-    *place = (struct place){.generation = set->generation, .lookup = lookup, .module = found.module,
-                            .address = found.address, .table = table};
-    if (table)
-        place->rule = cfi_table_find(table, found.address);
+        index = module_cfi(found.module);
+    *place = (struct place){.generation = set->generation, .lookup = lookup, .module = found.module, .address = found.address};
+    if (index)
+        place->rule = cfi_index_find(index, found.address, &place->table);
     return place;
 }
 

@@ -4,7 +4,7 @@
  * run. The seeds are a small function built with -Os -nostdlib -Wl,-z,noseparate-code as static program, as program with
  * -g1 -fno-asynchronous-unwind-tables (.debug_frame) and as -shared -fPIC -Wl,-z,lazy (linkage stubs).
  */
-#include "symbol/cfi.h"
+#include "symbol/cfi_index.h"
 #include "symbol/expression.h"
 #include "symbol/symtab.h"
 
@@ -40,6 +40,23 @@ static void check_rows(const struct cfi_table *table)
     run_expressions(table);
 }
 
+/* What is found on demand is what the whole table says. */
+static void check_index(const struct elf_image *image, const struct cfi_table *all)
+{
+    CLEANUP(cfi_index_destroyp) struct cfi_index *index = NULL;
+    if (cfi_index_create(image, &index) < 0)
+        __builtin_trap();
+    for (size_t i = 0; i < all->row_count; i++) {
+        const struct cfi_table *table;
+        uint64_t address = all->base + all->row_starts[i];
+        const struct cfi_rule *expected = cfi_table_find(all, address), *rule = cfi_index_find(index, address, &table);
+        if (expected && (!rule || rule->cfa_kind != expected->cfa_kind || rule->register_count != expected->register_count))
+            __builtin_trap();
+        if (rule && (size_t)rule->first_register + rule->register_count > table->register_count)
+            __builtin_trap();
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     CLEANUP(elf_image_closep) struct elf_image *image = NULL;
@@ -47,8 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CLEANUP(symtab_destroyp) struct symtab *symtab = NULL;
     if (elf_image_open_memory(data, size, &image) < 0)
         return 0;
-    if (cfi_table_create(image, &table) == 0)
+    if (cfi_table_create(image, &table) == 0) {
         check_rows(table);
+        check_index(image, table);
+    }
     if (symtab_create(&symtab) < 0)
         return 0;
     (void)symtab_add(symtab, image, true);

@@ -233,6 +233,12 @@ static int hand_over(struct graph_builder *builder, struct dependency_graph **re
     return 0;
 }
 
+int graph_find_preempted(struct graph_builder *builder, struct error *err)
+{
+    struct graph_columns *columns = &builder->columns;
+    return columns->preempted || !columns->trace ? 0 : preempted_create(columns->trace, &columns->preempted, err);
+}
+
 int graph_builder_finish(struct graph_builder *builder, struct dependency_graph **ret_graph, struct error *err)
 {
     int result = number_lanes(builder);
@@ -247,11 +253,8 @@ int graph_builder_finish(struct graph_builder *builder, struct dependency_graph 
         graph_compact(builder);
         result = graph_weigh(builder);
     }
-    if (result == 0 && builder->columns.trace) {
-        int code = preempted_create(builder->columns.trace, &builder->columns.preempted, err);
-        if (code < 0)
-            return code;
-    }
+    if (result == 0 && graph_find_preempted(builder, err) < 0)
+        return err && err->code ? err->code : -ENOMEM;
     if (result == 0)
         result = hand_over(builder, ret_graph);
     if (result < 0)

@@ -18,7 +18,7 @@ enum cut_class {
     CUT_PAYLOAD /* a call that waits if its payload says so */
 };
 /* Names of MPI's calls, once for all lanes: bits by string id. */
-enum { CUT_NAME_WAITS_NOT = 1, CUT_NAME_WAITS = 2 };
+enum { CUT_NAME_WAITS_NOT = 1, CUT_NAME_WAITS = 2, CUT_NAME_ONE_SIDED = 4 };
 enum cut_class cut_class_of(enum span_kind kind, uint8_t name_flags);
 /* By string id; NULL: out of memory. */
 uint8_t *cut_names(const struct trace *trace);

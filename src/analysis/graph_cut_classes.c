@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which spans wait. */
 #include "graph_cut.h"
+#include "target_progress.h"
 
 #include "base/map.h"
 #include "base/string_table.h"
@@ -74,11 +75,11 @@ static uint8_t flags_of(const char *name)
     if (strncmp(name, "MPI_Init", 8) == 0 || strcmp(name, "MPI_Finalize") == 0)
         return CUT_NAME_WAITS;
     if (strncmp(name, "MPI_Win_", 8) != 0)
-        return 0;
+        return is_one_sided(name) ? CUT_NAME_WAITS | CUT_NAME_ONE_SIDED : 0;
     for (size_t i = 0; i < sizeof not_waiting / sizeof *not_waiting; i++)
         if (strcmp(name, not_waiting[i]) == 0)
             return 0;
-    return CUT_NAME_WAITS;
+    return is_one_sided(name) ? CUT_NAME_WAITS | CUT_NAME_ONE_SIDED : CUT_NAME_WAITS;
 }
 
 uint8_t *cut_names(const struct trace *trace)

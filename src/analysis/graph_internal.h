@@ -48,6 +48,8 @@ struct graph_builder {
     struct graph_counts counts;
 };
 
+/* Fills columns.preempted, where it is not yet and there is a trace. */
+int graph_find_preempted(struct graph_builder *builder, struct error *err);
 /* Edges of points [first_edge[p], first_edge[p + 1]) in the order they were added. */
 int graph_sort_edges(struct graph_builder *builder);
 /* Sets joins' times, drops edges whose effect came first, lowers what lies under the clock bound. */

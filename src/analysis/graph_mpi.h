@@ -25,7 +25,8 @@ enum mpi_flags {
     MPI_MATCHED = 512,        /* its message has both ends */
     MPI_EXCLUSIVE = 1024,
     MPI_ASSERTED = 2048,      /* a fence that need not be a barrier */
-    MPI_THREADS = 4096
+    MPI_THREADS = 4096,
+    MPI_ONE_SIDED = 8192      /* works on a target's memory, or asks for it */
 };
 struct mpi_fact {
     uint64_t bytes, comm;     /* comm: a window's for one-sided calls */

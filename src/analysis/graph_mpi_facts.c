@@ -145,6 +145,7 @@ static int add_fact(void *context, const struct graph_row *row)
     *fact = (struct mpi_fact){.span = row->span.index, .completed_by = ID_NONE, .peer = INT32_MIN, .op = mpi->ops[name.index]};
     bool immediate = mpi->names[name.index] & CUT_NAME_WAITS_NOT;
     fact->flags |= immediate || kind == SPAN_KIND_TEST ? MPI_IMMEDIATE : 0;
+    fact->flags |= mpi->names[name.index] & CUT_NAME_ONE_SIDED ? MPI_ONE_SIDED : 0;
     if (span_payload(row->block, row->row, &payload) == 0)
         take_payload(mpi, &payload, fact);
     mpi->fact_of[row->span.index] = (uint32_t)mpi->count++;

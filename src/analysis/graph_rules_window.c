@@ -2,11 +2,12 @@
 /*
  * One-sided communication. Fences are collectives. A start waits for the posts of its targets, or the complete behind it does where the
  * library lets the start through; a target's wait waits for the completes. A window's lock is had after a holder of one that excludes it gave it
- * back; libraries may put the wait off to the unlock.
+ * back; libraries may put the wait off to the unlock. Operations that nothing else released may have waited for their target to come into MPI.
  */
 #include "base/array.h"
 #include "base/error.h"
 #include "graph_mpi.h"
+#include "target_progress.h"
 
 #include <errno.h>
 
@@ -117,6 +118,61 @@ static int lock_edges(struct mpi_rules *mpi)
     return code;
 }
 
+static int32_t rank_of(const struct mpi_rules *mpi, uint32_t point)
+{
+    uint32_t count;
+    uint32_t process = trace_tracks(mpi->rules->trace, &count)[graph_rules_track(mpi->rules, point).index].process.index;
+    const struct trace_process *processes = trace_processes(mpi->rules->trace, &count);
+    return process < count ? processes[process].rank : -1;
+}
+
+static bool may_wait_for_target(const struct mpi_rules *mpi, const struct mpi_fact *fact)
+{
+    return mpi->rules->kind[fact->span] == SPAN_KIND_RMA && fact->peer >= 0 && (fact->flags & (MPI_ONE_SIDED | MPI_RELEASED)) == MPI_ONE_SIDED;
+}
+
+static int gather_calls(const struct mpi_rules *mpi, struct target_calls *calls)
+{
+    int code = 0;
+    for (size_t i = 0; i < mpi->count && code == 0; i++) {
+        const span_id span = {mpi->facts[i].span};
+        int32_t rank = rank_of(mpi, graph_rules_begin(mpi->rules, span));
+        if (rank >= 0)
+            code = target_calls_add(calls, rank, span.index, graph_rules_begin_ns(mpi->rules, span), graph_rules_end_ns(mpi->rules, span));
+    }
+    target_calls_sort(calls);
+    return code;
+}
+
+static int progress_edge(struct mpi_rules *mpi, const struct target_calls *calls, struct mpi_fact *fact)
+{
+    const span_id span = {fact->span};
+    uint32_t begin = graph_rules_begin(mpi->rules, span);
+    const struct target_call *call =
+        target_waited_for(calls, fact->peer, graph_rules_track(mpi->rules, begin).index, graph_rules_begin_ns(mpi->rules, span),
+                          graph_rules_end_ns(mpi->rules, span), mpi->rules->builder->columns.preempted);
+    if (!call)
+        return 0;
+    return sync_edge(mpi, graph_rules_begin(mpi->rules, (span_id){call->span}), fact, EDGE_RULE_TARGET_PROGRESS, CONFIDENCE_MEDIUM);
+}
+
+static int progress_edges(struct mpi_rules *mpi, struct error *err)
+{
+    struct target_calls calls = {0};
+    int code = 0;
+    bool any = false;
+    for (size_t i = 0; i < mpi->count && !any; i++)
+        any = may_wait_for_target(mpi, &mpi->facts[i]);
+    if (!any || (code = graph_find_preempted(mpi->rules->builder, err)) < 0)
+        return code;
+    code = gather_calls(mpi, &calls);
+    for (size_t i = 0; i < mpi->count && code == 0; i++)
+        if (may_wait_for_target(mpi, &mpi->facts[i]))
+            code = progress_edge(mpi, &calls, &mpi->facts[i]);
+    target_calls_finish(&calls);
+    return code;
+}
+
 /* What completes only its own process' transfers, or was free: its own work. Posts of which nothing is known stay open. */
 static void explain_rest(struct mpi_rules *mpi)
 {
@@ -133,6 +189,8 @@ int graph_rules_window(struct mpi_rules *mpi, struct error *err)
     int code = graph_rules_each_link(mpi->rules, 1u << LINK_KIND_SYNC, link_edge, mpi, err);
     if (code == 0)
         code = lock_edges(mpi);
+    if (code == 0)
+        code = progress_edges(mpi, err);
     if (code == 0)
         explain_rest(mpi);
     return code;

@@ -2,8 +2,9 @@
 /*
  * Waits in one-sided communication. Active target: an access epoch for its target's post, a wait for the origin's complete (both joined
  * by links). Passive target: a lock that another process had; libraries take locks late, so that the call that waited is the one of the
- * epoch during which the other one's unlock began.
+ * epoch during which the other one's unlock began. Operations of neither may have waited for their target to come into MPI.
  */
+#include "target_progress.h"
 #include "wait_internal.h"
 
 #include "base/array.h"
@@ -32,7 +33,14 @@ static bool call_during(const struct wait_building *building, uint32_t span, int
     return false;
 }
 
-static int add_epoch_wait(struct wait_building *building, const struct trace_link *link, bool post)
+/* Adds a wait, and notes that what the call waited for is known. */
+static int add_known(struct wait_building *building, const struct wait_state *state, struct map *known)
+{
+    int result = wait_add(building, state);
+    return result ? result : map_set(known, state->span.index, 1);
+}
+
+static int add_epoch_wait(struct wait_building *building, const struct trace_link *link, bool post, struct map *known)
 {
     const struct span_table *table = building->table;
     uint32_t cause = link->from.index, call = link->to.index;
@@ -45,7 +53,7 @@ static int add_epoch_wait(struct wait_building *building, const struct trace_lin
     const struct wait_state state = {.span = {call}, .lane = {table->track[call]}, .cause = {cause}, .cause_lane = {table->track[cause]},
                                      .begin_ns = table->begin_ns[call], .time_ns = come_ns - table->begin_ns[call],
                                      .pattern = post ? WAIT_LATE_POST : WAIT_EARLY_WAIT, .confidence = (uint8_t)link->confidence};
-    return wait_add(building, &state);
+    return add_known(building, &state, known);
 }
 
 /* One for each target or origin: the latest counts. Links come sorted by nothing, so they are sorted by call here. */
@@ -62,7 +70,7 @@ static int by_call(const void *left, const void *right)
     return order ? order : COMPARE(a->link.from.index, b->link.from.index);
 }
 
-static int find_epochs(struct wait_building *building)
+static int find_epochs(struct wait_building *building, struct map *known)
 {
     CLEANUP(freep) struct epoch_link *epochs = NULL;
     size_t count = 0, capacity = 0;
@@ -83,7 +91,7 @@ static int find_epochs(struct wait_building *building)
     int result = 0;
     for (size_t i = 0; i < count && result == 0; i++)
         if (i + 1 == count || epochs[i + 1].link.to.index != epochs[i].link.to.index)
-            result = add_epoch_wait(building, &epochs[i].link, is_call(building, epochs[i].link.from.index, "MPI_Win_post"));
+            result = add_epoch_wait(building, &epochs[i].link, is_call(building, epochs[i].link.from.index, "MPI_Win_post"), known);
     return result;
 }
 
@@ -157,7 +165,7 @@ static bool excludes(const struct wait_building *building, const struct tenure *
 }
 
 /* Who unlocked last before this one could: sorted by release, looked at backwards from this one's own. */
-static int add_lock_wait(struct wait_building *building, const struct tenures *tenures, size_t index)
+static int add_lock_wait(struct wait_building *building, const struct tenures *tenures, size_t index, struct map *known)
 {
     const struct tenure *self = &tenures->items[index];
     const struct span_table *table = building->table;
@@ -172,12 +180,12 @@ static int add_lock_wait(struct wait_building *building, const struct tenures *t
                                          .cause_lane = {table->track[other->lock]}, .begin_ns = table->begin_ns[call],
                                          .time_ns = other->release_ns - table->begin_ns[call], .pattern = WAIT_WINDOW_LOCK,
                                          .confidence = CONFIDENCE_HIGH};
-        return wait_add(building, &state);
+        return add_known(building, &state, known);
     }
     return 0;
 }
 
-static int find_locks(struct wait_building *building)
+static int find_locks(struct wait_building *building, struct map *known)
 {
     const struct span_table *table = building->table;
     struct tenures tenures = {0};
@@ -194,13 +202,71 @@ static int find_locks(struct wait_building *building)
         qsort(tenures.items, tenures.count, sizeof *tenures.items, by_window);
     for (size_t i = 0; i < tenures.count && result == 0; i++)
         if (tenures.items[i].unlock != ID_NONE)
-            result = add_lock_wait(building, &tenures, i);
+            result = add_lock_wait(building, &tenures, i, known);
     free(tenures.items);
+    return result;
+}
+
+static int gather_calls(const struct wait_building *building, struct target_calls *calls, bool *ret_any)
+{
+    const struct span_table *table = building->table;
+    uint32_t count;
+    const struct trace_process *processes = trace_processes(building->trace, &count);
+    int result = 0;
+    *ret_any = false;
+    for (uint32_t span = 0; span < table->count && !*ret_any; span++)
+        *ret_any = table->kind[span] == SPAN_KIND_RMA && is_one_sided(wait_span_name(building, span));
+    for (uint32_t span = 0; span < table->count && *ret_any && result == 0; span++) {
+        uint32_t process = table->tracks[table->track[span]].process.index;
+        int32_t rank = process < count ? processes[process].rank : -1;
+        if (rank >= 0 && backend_of(&building->backends, table->category[span]) == BACKEND_MPI)
+            result = target_calls_add(calls, rank, span, table->begin_ns[span], table->end_ns[span]);
+    }
+    target_calls_sort(calls);
+    return result;
+}
+
+static int add_progress_wait(struct wait_building *building, const struct target_calls *calls, uint32_t span)
+{
+    const struct span_table *table = building->table;
+    struct payload payload;
+    uint64_t target = 0;
+    int result = span_table_payload(building->table, span, &payload, building->err);
+    if (result < 0 || payload.kind != PAYLOAD_RMA || !payload_field(&payload, FIELD_RMA_target, &target))
+        return result;
+    const struct target_call *call = target_waited_for(calls, (int32_t)(int64_t)target, table->track[span], table->begin_ns[span], table->end_ns[span],
+                                                       building->preempted);
+    if (!call)
+        return 0;
+    const struct wait_state state = {.span = {span}, .lane = {table->track[span]}, .cause = {call->span}, .cause_lane = {table->track[call->span]},
+                                     .begin_ns = table->begin_ns[span], .time_ns = call->begin_ns - table->begin_ns[span],
+                                     .pattern = WAIT_PROGRESS, .confidence = CONFIDENCE_MEDIUM};
+    return wait_add(building, &state);
+}
+
+static int find_progress(struct wait_building *building, const struct map *known)
+{
+    const struct span_table *table = building->table;
+    struct target_calls calls = {0};
+    uint64_t ignored;
+    bool any;
+    int result = gather_calls(building, &calls, &any);
+    for (uint32_t span = 0; any && span < table->count && result == 0; span++)
+        if (table->kind[span] == SPAN_KIND_RMA && !map_get(known, span, &ignored) && is_one_sided(wait_span_name(building, span)))
+            result = add_progress_wait(building, &calls, span);
+    target_calls_finish(&calls);
     return result;
 }
 
 int wait_find_windows(struct wait_building *building)
 {
-    int result = find_epochs(building);
-    return result ? result : find_locks(building);
+    struct map known; /* calls of which it is told what they waited for */
+    map_init(&known);
+    int result = find_epochs(building, &known);
+    if (result == 0)
+        result = find_locks(building, &known);
+    if (result == 0)
+        result = find_progress(building, &known);
+    map_finish(&known);
+    return result;
 }

@@ -66,7 +66,8 @@ static int read_sizes(struct sizes *sizes, const struct trace *trace, struct err
 bool what_if_is_network(enum edge_rule rule)
 {
     return rule == EDGE_RULE_MESSAGE || rule == EDGE_RULE_RENDEZVOUS || rule == EDGE_RULE_LARGE_SEND ||
-           rule == EDGE_RULE_COLLECTIVE || rule == EDGE_RULE_WINDOW_SYNC || rule == EDGE_RULE_PASSIVE_TARGET;
+           rule == EDGE_RULE_COLLECTIVE || rule == EDGE_RULE_WINDOW_SYNC || rule == EDGE_RULE_PASSIVE_TARGET ||
+           rule == EDGE_RULE_TARGET_PROGRESS;
 }
 
 static bool is_communication(enum span_kind kind)

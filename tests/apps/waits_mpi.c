@@ -292,6 +292,28 @@ static void window_lock(void)
     MPI_Win_free(&made);
 }
 
+/* Rank 0 works on memory of rank 1, which is not in MPI: libraries that need its help go on when it comes. In none of the calls, where no help is needed. */
+static void progress(void)
+{
+    static int memory;
+    MPI_Win made;
+    MPI_Win_create(&memory, sizeof memory, sizeof memory, MPI_INFO_NULL, MPI_COMM_WORLD, &made);
+    if (rank == 0) {
+        come_at(60);
+        CALL(Win_lock, MPI_LOCK_SHARED, 1, 0, made);
+        CALL(Accumulate, &value, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, made);
+        CALL(Win_flush, 1, made);
+        CALL(Win_unlock, 1, made);
+        CALL(Send, small, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        come_at(200);
+        CALL(Recv, small, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+        come_at(290);
+    }
+    MPI_Win_free(&made);
+}
+
 /* Rank 0 makes rank 1 late, which makes rank 2 late: the second wait is the first one's fault. */
 static void chain(void)
 {
@@ -385,7 +407,7 @@ static const struct mode {
     {"late_sender_probe", late_sender_probe}, {"wrong_order_same", wrong_order_same}, {"wrong_order_other", wrong_order_other},
     {"late_receiver", late_receiver}, {"late_receiver_large", late_receiver_large}, {"barrier", barrier}, {"allreduce", allreduce},
     {"iallreduce", iallreduce}, {"reduce", reduce}, {"bcast", bcast}, {"scan", scan}, {"comm_dup", comm_dup}, {"fence", fence},
-    {"epochs", epochs}, {"window_lock", window_lock}, {"chain", chain}, {"work", work},
+    {"epochs", epochs}, {"window_lock", window_lock}, {"progress", progress}, {"chain", chain}, {"work", work},
     {"turns", turns}, {"moves", moves}, {"hybrid", hybrid},
 };
 

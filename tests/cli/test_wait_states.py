@@ -109,6 +109,16 @@ def window_lock(calls, mode):
     return {("window lock contention", "MPI_Win_lock", 0, name, 1): released - calls.came(mode, 1, name)}
 
 
+def progress(calls, mode):
+    """Which call needs the target's help is the library's choice."""
+    came = calls.came(mode, 1, "MPI_Recv")
+    sums = {("late sender", "MPI_Send", 0, "MPI_Recv", 1): calls.came(mode, 0, "MPI_Send") - came}
+    for name in ("MPI_Win_lock", "MPI_Accumulate", "MPI_Win_flush", "MPI_Win_unlock"):
+        if calls.came(mode, 0, name) < came < calls.went(mode, 0, name):
+            sums["wait for progress", "MPI_Recv", 1, name, 0] = came - calls.came(mode, 0, name)
+    return sums
+
+
 EXPECTED = {
     "init": everybody("wait in MPI_Init", "MPI_Init_thread"),
     "late_sender": pair("late sender", (0, "MPI_Send"), (1, "MPI_Recv")),
@@ -129,6 +139,7 @@ EXPECTED = {
     "fence": everybody("wait at fence", "MPI_Win_fence"),
     "epochs": epochs,
     "window_lock": window_lock,
+    "progress": progress,
     "finalize": everybody("wait in MPI_Finalize", "MPI_Finalize"),
 }
 MODES = [mode for mode in EXPECTED if mode not in ("init", "finalize")]

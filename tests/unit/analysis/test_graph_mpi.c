@@ -323,6 +323,33 @@ static void test_windows_between_groups_and_under_locks(void **state)
     (void)state;
 }
 
+/*
+ * Rank 0 works on memory of rank 1, which is out of MPI until 200 us: what ends right then waited for it. Not what ends later, nor what began while the target was in a call, nor
+ * what is told to have waited for a lock.
+ */
+static void test_one_sided_calls_wait_for_their_target_to_come(void **state)
+{
+    static const struct {
+        int64_t begin_ns, end_ns, target_ns;
+        bool waits;
+    } cases[] = {{100000, 205000, 200000, true}, {100000, 215000, 200000, false}, {190000, 200500, 200000, false}, {100000, 205000, 90000, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        track_id rank[2];
+        struct trace_builder *builder = builder_of(2, rank);
+        access_call(builder, rank[0], 1000, 1010, "MPI_Win_lock", 1, "shared");
+        access_call(builder, rank[0], cases[i].begin_ns, cases[i].end_ns, "MPI_Accumulate", 1, NULL);
+        access_call(builder, rank[0], 300000, 300100, "MPI_Win_unlock", 1, NULL);
+        receive_at(builder, rank[1], cases[i].target_ns, 400000, "MPI_Recv", 0);
+        struct made_graph made = graph_made(builder, NULL);
+        assert_int_equal(edges_by(&made, EDGE_RULE_TARGET_PROGRESS), cases[i].waits);
+        if (cases[i].waits)
+            assert_edge(&made, rank[1], 200000, rank[0], 205000, EDGE_RULE_TARGET_PROGRESS, CONFIDENCE_MEDIUM, true);
+        assert_int_equal(kind_before(&made, rank[0], cases[i].end_ns), cases[i].waits ? INTERVAL_WAIT : INTERVAL_WORK);
+        graph_unmade(&made);
+    }
+    (void)state;
+}
+
 /* A gap in the numbers of a process' postings: what waits in it may have waited for something else. */
 static void test_losses_lower_the_confidence_of_their_time(void **state)
 {
@@ -415,6 +442,7 @@ static void test_rules_can_be_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_sided_calls_wait_for_their_target_to_come),
         cmocka_unit_test(test_a_receive_waits_for_its_send),
         cmocka_unit_test(test_a_posted_receive_ends_where_it_is_waited_for),
         cmocka_unit_test(test_a_wait_for_what_the_trace_has_not_is_unexplained),

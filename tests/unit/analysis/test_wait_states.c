@@ -523,6 +523,40 @@ static void test_an_empty_trace_has_no_waits(void **state)
     trace_unref(trace);
 }
 
+static span_id access_at(struct world *world, int rank, int64_t begin_ns, int64_t end_ns, const char *name, int64_t target, const char *lock)
+{
+    struct payload payload = {.kind = PAYLOAD_RMA};
+    set(&payload, FIELD_RMA_window, 1);
+    set(&payload, FIELD_RMA_target, (uint64_t)target);
+    if (lock) {
+        payload.present |= 1u << FIELD_RMA_lock;
+        payload.fields[FIELD_RMA_lock].string = trace_builder_string(world->builder, lock);
+    }
+    return add(world, world->lanes[rank], begin_ns, end_ns, "mpi", name, SPAN_KIND_RMA, &payload);
+}
+
+/* Ranks 0 and 2 want what only rank 1 can give, which comes at 200 us. Rank 2's lock is held by rank 0 until 300 us: that is what it waited for. */
+static void test_one_sided_calls_wait_for_their_target_to_come(void **state)
+{
+    (void)state;
+    struct world world;
+    struct trace *trace;
+    world_start(&world);
+    access_at(&world, 0, 50000, 204000, "MPI_Win_lock", 1, "exclusive");
+    access_at(&world, 0, 210000, 211000, "MPI_Put", 1, NULL);
+    access_at(&world, 0, 300000, 301000, "MPI_Win_unlock", 1, NULL);
+    access_at(&world, 2, 60000, 302000, "MPI_Win_lock", 1, "exclusive");
+    access_at(&world, 2, 310000, 311000, "MPI_Win_unlock", 1, NULL);
+    receive_at(&world, 1, 200000, 400000);
+    struct wait_states *states = finish(&world, &trace);
+    assert_waits(states, WAIT_PROGRESS, 1, 150000);
+    assert_waits(states, WAIT_WINDOW_LOCK, 1, 240000);
+    assert_int_equal(states->states[0].confidence, CONFIDENCE_MEDIUM);
+    assert_true(track_id_is(states->states[0].lane, world.lanes[0]) && track_id_is(states->states[0].cause_lane, world.lanes[1]));
+    wait_states_destroy(states);
+    trace_unref(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,6 +573,7 @@ int main(void)
         cmocka_unit_test(test_hosts_and_devices_wait_for_each_other),
         cmocka_unit_test(test_devices_wait_for_the_last_rank),
         cmocka_unit_test(test_threads_without_work),
+        cmocka_unit_test(test_one_sided_calls_wait_for_their_target_to_come),
         cmocka_unit_test(test_an_empty_trace_has_no_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

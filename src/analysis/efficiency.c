@@ -122,7 +122,15 @@ static int read_run(struct efficiency_reading *reading)
         result = efficiency_sum_regions(reading);
     if (result == 0)
         result = efficiency_sum_devices(reading);
-    return result ? result : efficiency_replay(reading);
+    return result ? result : efficiency_tell_calls(reading);
+}
+
+static void reading_finish(struct efficiency_reading *reading)
+{
+    lane_times_destroy(TAKE_PTR(reading->times));
+    span_table_destroy(TAKE_PTR(reading->table));
+    preempted_destroy(TAKE_PTR(reading->preempted));
+    free(TAKE_PTR(reading->links));
 }
 
 int efficiency_create(const struct trace *trace, const struct efficiency_options *options, const struct progress *progress,
@@ -142,11 +150,11 @@ int efficiency_create(const struct trace *trace, const struct efficiency_options
     backends_find(trace, &reading.backends);
     int result = read_run(&reading);
     bool preempted_known = reading.preempted && reading.preempted->known;
-    lane_times_destroy(reading.times);
-    span_table_destroy(reading.table);
-    free(reading.links);
+    reading_finish(&reading);
+    if (result == 0)
+        result = efficiency_replay(&reading);
+    free(reading.calls);
     free(reading.bounds);
-    preempted_destroy(reading.preempted);
     if (result < 0)
         return error_set(err, result, "%s", own.code ? own.text : "efficiency: out of memory");
     fill_threads(out, preempted_known);

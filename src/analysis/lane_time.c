@@ -53,9 +53,8 @@ struct cutting {
     struct backends backends;
     struct lane_times *times;
     size_t capacity, count;
-    struct part *parts, *stack;
-    bool unsorted; /* parts of the lane, as some are within spans */
-    size_t part_count, part_capacity, stack_capacity, depth;
+    struct part *parts, *inner, *stack; /* inner: those of the lane within spans, until they are merged into parts */
+    size_t part_count, part_capacity, inner_count, inner_capacity, stack_capacity, depth;
     struct error *err;
 };
 
@@ -99,13 +98,13 @@ static uint8_t state_of(const struct cutting *cutting, uint32_t span)
     }
 }
 
-static int part_add(struct cutting *cutting, const struct part *part)
+static int part_add(struct part **parts, size_t *count, size_t *capacity, const struct part *part)
 {
-    struct part *parts = array_reserve(cutting->parts, &cutting->part_capacity, cutting->part_count + 1, sizeof *parts);
-    if (!parts)
+    struct part *grown = array_reserve(*parts, capacity, *count + 1, sizeof *grown);
+    if (!grown)
         return -ENOMEM;
-    cutting->parts = parts;
-    parts[cutting->part_count++] = *part;
+    *parts = grown;
+    grown[(*count)++] = *part;
     return 0;
 }
 
@@ -128,8 +127,8 @@ static int waiting_part(struct cutting *cutting, const struct part *whole, uint8
     part.begin_ns += (int64_t)from_ns;
     part.end_ns = length_ns < whole_ns - from_ns ? part.begin_ns + (int64_t)length_ns : whole->end_ns;
     part.state = LANE_OPENMP;
-    part.within = cutting->unsorted = true;
-    return part_add(cutting, &part);
+    part.within = true;
+    return part_add(&cutting->inner, &cutting->inner_count, &cutting->inner_capacity, &part);
 }
 
 static int by_begin(const void *left, const void *right)
@@ -139,6 +138,35 @@ static int by_begin(const void *left, const void *right)
     order = order ? order : (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
     order = order ? order : (a->span > b->span) - (a->span < b->span);
     return order ? order : a->within - b->within;
+}
+
+static void sort(struct part *parts, size_t count)
+{
+    size_t sorted = 1;
+    while (sorted < count && by_begin(&parts[sorted - 1], &parts[sorted]) <= 0)
+        sorted++;
+    if (sorted < count)
+        qsort(parts, count, sizeof *parts, by_begin);
+}
+
+/* Spans are in order as they are read, and so are nearly all parts within them: merging costs far less than sorting them together. */
+static int merge_inner(struct cutting *cutting)
+{
+    size_t spans = cutting->part_count, inner = cutting->inner_count, place = spans + inner;
+    if (!inner)
+        return 0;
+    struct part *parts = array_reserve(cutting->parts, &cutting->part_capacity, place, sizeof *parts);
+    if (!parts)
+        return -ENOMEM;
+    cutting->parts = parts;
+    cutting->part_count = place;
+    sort(parts, spans);
+    sort(cutting->inner, inner);
+    while (inner) {
+        bool span_last = spans && by_begin(&parts[spans - 1], &cutting->inner[inner - 1]) > 0;
+        parts[--place] = span_last ? parts[--spans] : cutting->inner[--inner];
+    }
+    return 0;
 }
 
 static int piece_add(struct cutting *cutting, int64_t begin_ns, size_t first)
@@ -171,9 +199,7 @@ static int leave_until(struct cutting *cutting, int64_t time_ns, size_t first)
 static int sweep(struct cutting *cutting)
 {
     size_t first = cutting->count;
-    int result = 0;
-    if (cutting->unsorted)
-        qsort(cutting->parts, cutting->part_count, sizeof *cutting->parts, by_begin);
+    int result = merge_inner(cutting);
     for (size_t i = 0; i < cutting->part_count && result == 0; i++) {
         struct part part = cutting->parts[i];
         result = leave_until(cutting, part.begin_ns, first);
@@ -196,12 +222,11 @@ static int sweep(struct cutting *cutting)
 static int cut_lane(struct cutting *cutting, uint32_t track)
 {
     const struct span_table *table = cutting->table;
-    cutting->part_count = 0;
-    cutting->unsorted = false;
+    cutting->part_count = cutting->inner_count = 0;
     for (uint32_t span = table->track_first[track]; span < table->track_first[track + 1]; span++) {
         struct part part = {.begin_ns = table->begin_ns[span], .end_ns = table->end_ns[span], .span = span, .state = state_of(cutting, span)};
         uint8_t kind = table->kind[span];
-        int result = part_add(cutting, &part);
+        int result = part_add(&cutting->parts, &cutting->part_count, &cutting->part_capacity, &part);
         bool mixed = kind == SPAN_KIND_CRITICAL || kind == SPAN_KIND_ORDERED || kind == SPAN_KIND_TASKGROUP;
         if (result == 0 && mixed && part.state == LANE_USEFUL)
             result = waiting_part(cutting, &part, kind);
@@ -227,6 +252,7 @@ int lane_times_create(struct span_table *table, struct lane_times **ret_times, s
     }
     times->first[table->track_count] = cutting.count;
     free(cutting.parts);
+    free(cutting.inner);
     free(cutting.stack);
     if (result == -ENOMEM)
         return error_set(err, -ENOMEM, "threads' times: out of memory");

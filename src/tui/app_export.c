@@ -7,6 +7,7 @@
 #include "view/units.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PIXELS_PER_POINT 2 /* of PNG: sharp in print and on fine screens */
@@ -120,8 +121,10 @@ void app_export(struct app *app, const char *path)
         result = -ENOMEM;
     if (result == 0)
         result = app_write_text(path, &text, &err);
+    char note[sizeof app->message];
+    snprintf(note, sizeof note, "%s", app->message); /* what the tab had to say */
     if (result == 0)
-        app_say(app, "written to %s", path);
+        app_say(app, "written to %.200s%s%.200s", path, *note ? ": " : "", note);
     else
         app_say(app, "%s", err.code ? err.text : "out of memory for what is exported");
     text_finish(&text);

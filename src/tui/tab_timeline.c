@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CSV_ROWS_MAX 1000000
+
 static int create(struct app *app, void **ret_state, struct error *err)
 {
     struct timeline_tab *tab = calloc(1, sizeof *tab);
@@ -21,6 +23,7 @@ static int create(struct app *app, void **ret_state, struct error *err)
         return result;
     }
     tab->depth = 4;
+    tab->kept = LANE_NONE_INDEX;
     tab->span = SPAN_NONE;
     for (uint32_t i = 0; i < tab->timeline->shown_count; i++) /* the first lane that shows something */
         if (tab->timeline->lanes[tab->timeline->shown[i]].kind > LANE_PROCESS) {
@@ -106,9 +109,39 @@ static void select_lane(struct timeline_tab *tab, uint32_t lane)
     for (uint32_t at = lane; at < timeline->lane_count; at = timeline->lanes[at].parent)
         if (at != lane && !timeline->lanes[at].open)
             timeline_fold(timeline, at, true);
+    if (tab->hide_idle && lane < timeline->lane_count && timeline->lanes[lane].idle)
+        tab->kept = lane;
+    timeline_refresh_lanes(tab, tab->idle_begin_ns, tab->idle_end_ns);
     for (uint32_t i = 0; i < timeline->shown_count; i++)
         if (timeline->shown[i] == lane)
             tab->selected = i;
+}
+
+void timeline_refresh_lanes(struct timeline_tab *tab, int64_t begin_ns, int64_t end_ns)
+{
+    struct timeline *timeline = tab->timeline;
+    uint32_t lane = selected_lane(tab);
+    tab->idle_begin_ns = begin_ns;
+    tab->idle_end_ns = end_ns;
+    if (!timeline_hide_idle(timeline, tab->hide_idle, begin_ns, end_ns, tab->kept))
+        return;
+    tab->selected = 0;
+    while (lane != LANE_NONE_INDEX && tab->selected + 1 < timeline->shown_count && timeline->shown[tab->selected] < lane)
+        tab->selected++; /* the same, or the next one that is shown */
+}
+
+static void toggle_idle(struct app *app, struct timeline_tab *tab)
+{
+    tab->hide_idle = !tab->hide_idle;
+    tab->kept = LANE_NONE_INDEX;
+    timeline_refresh_lanes(tab, app->begin_ns, app->end_ns);
+    uint32_t hidden = timeline_hidden(tab->timeline);
+    if (tab->hide_idle && !hidden)
+        app_say(app, "every lane has something in the window; those that have nothing will be hidden");
+    else if (tab->hide_idle)
+        app_say(app, "hidden: %u lane%s with nothing in the window", hidden, hidden == 1 ? "" : "s");
+    else
+        app_say(app, "all lanes are shown");
 }
 
 bool timeline_choose_span(struct app *app, struct timeline_tab *tab, span_id span)
@@ -230,6 +263,7 @@ static void sort(struct app *app, struct timeline_tab *tab)
 {
     uint32_t lane = selected_lane(tab);
     track_id track = lane == LANE_NONE_INDEX ? TRACK_NONE : tab->timeline->lanes[lane].track;
+    tab->kept = LANE_NONE_INDEX; /* lanes get other numbers */
     if (timeline_sort(tab->timeline, !tab->timeline->by_busy) == 0)
         app_say(app, tab->timeline->by_busy ? "lanes of a process: the busiest first" : "lanes in their own order");
     if (track.index != ID_NONE)
@@ -329,6 +363,9 @@ static bool act(struct app *app, void *state, enum action action)
         return true;
     case ACTION_SORT:
         sort(app, tab);
+        return true;
+    case ACTION_HIDE_IDLE:
+        toggle_idle(app, tab);
         return true;
     case ACTION_RESET:
         reset(tab);
@@ -434,37 +471,15 @@ static void copy(struct app *app, void *state, struct text *out)
         text_add_string(out, tab->timeline->lanes[lane].name);
 }
 
-/* What is drawn: what each column of each row is busy with. */
-static void csv_lane(struct app *app, struct timeline_tab *tab, uint32_t lane, struct text *out)
-{
-    const struct lane_picture *picture;
-    struct error err = ERROR_INIT;
-    double width = timeline_column_ns(app, tab);
-    if (timeline_picture(tab->timeline, lane, app->begin_ns, app->end_ns, (unsigned)tab->lanes.columns, tab->depth, &picture, &err) < 0)
-        return;
-    for (unsigned row = 0; row < picture->depth; row++) {
-        for (unsigned column = 0; column < picture->columns; column++) {
-            const struct timeline_cell *cell = &picture->cells[(size_t)row * picture->columns + column];
-            const char *name = trace_text(app->trace, cell->name), *label = tab->timeline->lanes[lane].name;
-            if (!cell->count || picture->is_counter)
-                continue;
-            text_add_csv(out, label, strlen(label));
-            text_addf(out, ",%u,%lld,%lld,", row, (long long)((double)app->begin_ns + column * width), (long long)width);
-            text_add_csv(out, name, strlen(name));
-            text_addf(out, ",%s,", span_kind_name((enum span_kind)cell->kind));
-            if (picture->exact) /* levels of detail do not tell how many lie in a column */
-                text_addf(out, "%u", cell->count);
-            text_addf(out, ",%.4f\n", (double)cell->busy);
-        }
-    }
-}
-
 static void csv(struct app *app, void *state, struct text *out)
 {
     struct timeline_tab *tab = state;
-    text_add_string(out, "lane,row,begin_ns,width_ns,name,kind,count,busy\n");
-    for (int i = 0; i < tab->placed_count; i++)
-        csv_lane(app, tab, tab->placed[i].lane, out);
+    struct error err = ERROR_INIT;
+    bool cut = false;
+    if (timeline_csv(tab->timeline, app->begin_ns, app->end_ns, CSV_ROWS_MAX, out, &cut, &err) < 0)
+        app_say(app, "%s", err.text);
+    else if (cut)
+        app_say(app, "the first %d rows; hprofiler export --to csv --window has all", CSV_ROWS_MAX);
 }
 
 static int picture(struct app *app, void *state, const struct caption *caption, struct drawing *out, struct error *err)

@@ -19,12 +19,15 @@ struct timeline_tab {
     uint32_t selected, top;   /* positions among the lanes that are shown */
     unsigned depth;           /* levels of nesting at most */
     bool details_hidden;
+    bool hide_idle;
     span_id span;             /* SPAN_NONE: none is selected */
     struct span_facts facts;
     struct span_link links[LINKS_MAX];
     int link_count;           /* may be more than LINKS_MAX */
     bool marked;
     int64_t mark_ns;
+    uint32_t kept;            /* a lane that is shown though it is idle: who was led there shall see it */
+    int64_t idle_begin_ns, idle_end_ns;
     char problem[256];
     /* Where things were drawn last. */
     struct area lanes, details;
@@ -37,6 +40,7 @@ static inline double timeline_column_ns(const struct app *app, const struct time
 {
     return (double)(app->end_ns - app->begin_ns) / (tab->lanes.columns > 0 ? tab->lanes.columns : 1);
 }
+void timeline_refresh_lanes(struct timeline_tab *tab, int64_t begin_ns, int64_t end_ns); /* those that are idle in another window */
 void timeline_draw_lanes(struct app *app, struct timeline_tab *tab);
 void timeline_draw_details(struct app *app, struct timeline_tab *tab);
 void timeline_add_details(struct app *app, const struct timeline_tab *tab, struct text *out);

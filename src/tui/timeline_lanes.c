@@ -363,6 +363,16 @@ static void cut_below(struct app *app, const struct timeline_tab *tab)
         canvas_fill(&app->canvas, (struct area){end, 0, app->canvas.rows - end, app->canvas.columns}, look_of(COLOUR_DEFAULT));
 }
 
+/* How many lanes are not to be seen, where there is room below those that are. */
+static void draw_hidden(struct app *app, const struct timeline_tab *tab, int y)
+{
+    char text[96];
+    uint32_t hidden = timeline_hidden(tab->timeline);
+    snprintf(text, sizeof text, "%u lane%s with nothing in the window: H shows %s", hidden, hidden == 1 ? "" : "s", hidden == 1 ? "it" : "them");
+    if (hidden && y < tab->lanes.y + tab->lanes.rows)
+        canvas_text(&app->canvas, y, 2, app->canvas.columns - 4, look_of(COLOUR_DIM), text);
+}
+
 void timeline_draw_lanes(struct app *app, struct timeline_tab *tab)
 {
     int y = tab->lanes.y, end = y + tab->lanes.rows;
@@ -370,6 +380,7 @@ void timeline_draw_lanes(struct app *app, struct timeline_tab *tab)
     tab->timeline->hurry_ns = clock_monotonic_ns() + FRAME_NS;
     timeline_set_now(tab->timeline, app->last_ns);
     timeline_open_call(tab->timeline, tab->span, &tab->facts); /* a selected one gets longer */
+    timeline_refresh_lanes(tab, app->begin_ns, app->end_ns);
     draw_ruler(app, tab, y - 1);
     draw_overview(app, tab, y - 1);
     scroll_to_selected(app, tab);
@@ -384,7 +395,8 @@ void timeline_draw_lanes(struct app *app, struct timeline_tab *tab)
     int arrows = tab->link_count < LINKS_MAX ? tab->link_count : LINKS_MAX;
     for (int i = 0; i < arrows && tab->span.index != ID_NONE; i++)
         draw_arrow(app, tab, &tab->links[i]);
-    if (!tab->timeline->shown_count)
+    draw_hidden(app, tab, y);
+    if (!tab->timeline->lane_count)
         canvas_text(&app->canvas, tab->lanes.y + 1, 2, app->canvas.columns - 4, look_of(COLOUR_DIM), "nothing was recorded: this trace has no spans, samples or counters");
     if (*tab->problem)
         app_say(app, "%s", tab->problem);

@@ -46,6 +46,7 @@ void timeline_remember(struct app *app, void *state, struct text *out)
     memory_add_number(out, timeline->by_busy);
     memory_add_number(out, tab->depth);
     memory_add_number(out, tab->details_hidden);
+    memory_add_number(out, tab->hide_idle);
     memory_add_number(out, tab->marked);
     memory_add_number(out, tab->mark_ns);
     remember_lanes(tab, out);
@@ -108,9 +109,11 @@ void timeline_recall(struct app *app, void *state, struct memory *memory)
         map_set(&lanes, lane_key(timeline, i), i);
     tab->depth = (unsigned)memory_number(memory);
     tab->details_hidden = memory_number(memory) != 0;
+    tab->hide_idle = memory_number(memory) != 0;
     tab->marked = memory_number(memory) != 0;
     tab->mark_ns = memory_number(memory);
     recall_lanes(timeline, &lanes, memory);
+    timeline_refresh_lanes(tab, app->begin_ns, app->end_ns);
     int64_t below_top = memory_number(memory);
     bool known = map_get(&lanes, (uint64_t)memory_number(memory), &lane);
     for (uint32_t i = 0; known && i < timeline->shown_count; i++)

@@ -320,16 +320,6 @@ static int make_lanes(struct timeline *timeline)
     return result;
 }
 
-static void show_lanes(struct timeline *timeline)
-{
-    timeline->shown_count = 0;
-    for (uint32_t i = 0; i < timeline->lane_count; i++) {
-        timeline->shown[timeline->shown_count++] = i;
-        if ((timeline->lanes[i].kind == LANE_NODE || timeline->lanes[i].kind == LANE_PROCESS) && !timeline->lanes[i].open)
-            i += timeline->lanes[i].children;
-    }
-}
-
 int timeline_create(struct trace *trace, struct timeline **ret_timeline, struct error *err)
 {
     CLEANUP(timeline_destroyp) struct timeline *timeline = calloc(1, sizeof *timeline);
@@ -344,7 +334,7 @@ int timeline_create(struct trace *trace, struct timeline **ret_timeline, struct 
         result = -ENOMEM;
     if (result < 0)
         return error_set(err, result, "out of memory for a timeline");
-    show_lanes(timeline);
+    timeline_show_lanes(timeline);
     result = learn_names(timeline, err);
     if (result < 0)
         return result;
@@ -377,7 +367,7 @@ void timeline_fold(struct timeline *timeline, uint32_t lane, bool open)
 {
     if (lane < timeline->lane_count)
         timeline->lanes[lane].open = open;
-    show_lanes(timeline);
+    timeline_show_lanes(timeline);
 }
 
 void timeline_fold_all(struct timeline *timeline, bool open)
@@ -385,7 +375,7 @@ void timeline_fold_all(struct timeline *timeline, bool open)
     for (uint32_t i = 0; i < timeline->lane_count; i++)
         if (timeline->lanes[i].kind == LANE_PROCESS)
             timeline->lanes[i].open = open;
-    show_lanes(timeline);
+    timeline_show_lanes(timeline);
 }
 
 uint32_t timeline_lane_of(const struct timeline *timeline, track_id track)

@@ -31,6 +31,7 @@ struct timeline_lane {
     uint32_t first_block, end_block; /* of spans; in a growing trace: of all tracks */
     int64_t busy_ns;         /* time with at least one span, else CPU time; for sorting */
     bool open;               /* node, process: lanes below are shown */
+    bool idle;               /* nothing of it is in the window that idle lanes were hidden for */
     unsigned depth_seen;     /* levels of nesting that were drawn: the lane does not shrink while one pans */
 };
 
@@ -63,7 +64,7 @@ struct timeline {
     struct trace *trace;
     struct timeline_lane *lanes;
     uint32_t lane_count;
-    uint32_t *shown;       /* lanes that are not in a folded one */
+    uint32_t *shown;       /* lanes that are not in a folded one, nor hidden as idle */
     uint32_t shown_count;
     bool by_busy;
     int64_t first_ns, last_ns; /* of the trace */
@@ -78,6 +79,9 @@ DEFINE_CLEANUP(struct timeline *, timeline_destroy)
 
 void timeline_fold(struct timeline *timeline, uint32_t lane, bool open);
 void timeline_fold_all(struct timeline *timeline, bool open);
+/* Hides lanes that have nothing in the window but times off the CPU, all but `kept` (LANE_NONE_INDEX: none); or shows all. True: `shown` is another. */
+bool timeline_hide_idle(struct timeline *timeline, bool hide, int64_t begin_ns, int64_t end_ns, uint32_t kept);
+uint32_t timeline_hidden(const struct timeline *timeline); /* how many lanes are hidden so */
 int timeline_sort(struct timeline *timeline, bool by_busy);
 /* Time goes on while nothing is recorded: calls that have not ended reach that far. */
 void timeline_set_now(struct timeline *timeline, int64_t now_ns);
@@ -121,6 +125,10 @@ struct span_link {
 int timeline_links(struct timeline *timeline, span_id span, struct span_link *links, unsigned capacity, struct error *err);
 /* Where an arrow leaves the one span and reaches the other: at their begins or ends, as the kind of link has it. */
 void timeline_link_times(enum link_kind kind, const struct span_facts *from, const struct span_facts *to, int64_t *ret_from_ns, int64_t *ret_to_ns);
+
+/* Spans and values of the shown lanes in [begin_ns, end_ns) as CSV, of those that the filter chooses, at most so many rows. */
+struct text;
+int timeline_csv(struct timeline *timeline, int64_t begin_ns, int64_t end_ns, uint64_t most, struct text *out, bool *ret_cut, struct error *err);
 
 /* Ruler: a round step that gives at most columns / 12 labels. */
 int64_t timeline_ruler_step(int64_t window_ns, unsigned columns);

@@ -283,6 +283,7 @@ int timeline_sort(struct timeline *timeline, bool by_busy)
         if (lane->sched.index < inside->track_count)
             inside->lane_of_track[lane->sched.index] = i;
     }
+    inside->idle_begin_ns = inside->idle_end_ns = 0; /* lanes have other numbers */
     timeline_forget_pictures(timeline);
     timeline_fold(timeline, LANE_NONE_INDEX, true);
     return 0;

@@ -32,6 +32,10 @@ struct timeline_inside {
     struct filter_match *match;
     const regex_t *pattern;
 
+    bool hide_idle;                /* and of which window, and which one stays */
+    int64_t idle_begin_ns, idle_end_ns;
+    uint32_t kept, idle_count;
+
     int64_t begin_ns, end_ns;      /* what the pictures are of */
     unsigned columns, depth;
     struct picture_slot *slots;
@@ -42,6 +46,7 @@ static inline struct timeline_inside *inside_of(const struct timeline *timeline)
 {
     return timeline->inside;
 }
+void timeline_show_lanes(struct timeline *timeline); /* what is shown, by what is folded and idle */
 void timeline_forget_pictures(struct timeline *timeline);
 bool timeline_name_found(struct timeline *timeline, string_id name);
 const struct name_facts *timeline_name(const struct timeline *timeline, string_id name);
@@ -74,6 +79,10 @@ static inline struct open_cursor open_cursor_of(const struct timeline_lane *lane
 {
     return (struct open_cursor){lane->first_call, lane->first_call + lane->calls};
 }
+struct visited_span;
+/* Visits those that began before `before_ns` and were not visited yet. */
+int timeline_visit_open(const struct timeline *timeline, struct open_cursor *calls, int64_t before_ns, int64_t begin_ns,
+                        int (*visit)(void *context, const struct visited_span *span), void *context);
 bool open_cursor_next(const struct timeline *timeline, struct open_cursor *cursor, int64_t before_ns, uint32_t *ret_call);
 
 /* Calls visit for each span of the lane, calls that have not ended among them, that meets [begin_ns, end_ns), by begin; stops when it returns non-zero, and returns that. */

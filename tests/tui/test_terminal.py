@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The terminal is given back as it was, whatever happens; sizes and keys of all sorts are survived."""
+import csv
 import os
 import pathlib
 import re
@@ -124,6 +125,13 @@ def test_copying_and_exporting(started, open_screen):
         screen.keys("e", (f"out.{ending}",), "Enter")
         screen.wait(f"written to out.{ending}")
         assert content in (folder / f"out.{ending}").read_text()
+    screen.keys("3", "e", ("spans.csv",), "Enter")
+    screen.wait("written to spans.csv")
+    rows = list(csv.DictReader((folder / "spans.csv").open(newline="")))
+    assert {"process", "lane", "depth", "name", "category", "kind", "begin_ns", "end_ns", "value"} == set(rows[0])
+    sends = [row for row in rows if row["name"] == "MPI_Recv"]
+    assert sends and all(0 <= int(row["begin_ns"]) < int(row["end_ns"]) and row["kind"] == "recv" for row in sends)
+    assert any(row["kind"] == "counter" and float(row["value"]) > 0 for row in rows)
     screen.keys("e", ("out.pdf",), "Enter")
     screen.wait("must end in")
 

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "view/timeline.h"
 
 #define MS INT64_C(1000000)
@@ -206,6 +207,50 @@ static void test_calls_that_have_not_ended_are_selected_like_spans(void **state)
     assert_int_equal(timeline_links(timeline, outer, NULL, 0, &err), 0);
 }
 
+static void test_idle_lanes_are_hidden_and_found_again(void **state)
+{
+    CLEANUP(timeline_destroyp) struct timeline *timeline = small_timeline();
+    (void)state;
+    assert_true(timeline_hide_idle(timeline, true, 0, 40 * MS, LANE_NONE_INDEX)); /* worker begins at 50 ms */
+    assert_int_equal(timeline->shown_count, 2);
+    assert_int_equal(timeline->shown[1], 1);
+    assert_int_equal(timeline_hidden(timeline), 1);
+    assert_false(timeline_hide_idle(timeline, true, 0, 40 * MS, LANE_NONE_INDEX));
+    assert_true(timeline_hide_idle(timeline, true, 0, 40 * MS, 2)); /* somebody was led there */
+    assert_int_equal(timeline->shown_count, 3);
+    assert_true(timeline_hide_idle(timeline, true, 200 * MS, 300 * MS, LANE_NONE_INDEX));
+    assert_int_equal(timeline->shown_count, 0); /* nor the process */
+    assert_true(timeline_hide_idle(timeline, true, 60 * MS, 70 * MS, LANE_NONE_INDEX));
+    assert_int_equal(timeline->shown_count, 3);
+    timeline_fold(timeline, 0, false);
+    assert_int_equal(timeline->shown_count, 1);
+    assert_true(timeline_hide_idle(timeline, false, 60 * MS, 70 * MS, LANE_NONE_INDEX));
+    assert_int_equal(timeline_hidden(timeline), 0);
+}
+
+static void test_rows_of_a_window_are_written(void **state)
+{
+    CLEANUP(timeline_destroyp) struct timeline *timeline = small_timeline();
+    CLEANUP(timeline_destroyp) struct timeline *running = running_timeline(1);
+    struct text out = TEXT_INIT;
+    bool cut;
+    (void)state;
+    assert_int_equal(timeline_csv(timeline, 15 * MS, 55 * MS, 100, &out, &cut, &err), 0);
+    assert_string_equal(out.data, "process,lane,depth,name,category,kind,begin_ns,end_ns,value\n"
+                                  "prog 42,main 42,0,outer,,range,0,100000000,\n"
+                                  "prog 42,main 42,1,inner,,wait,10000000,20000000,\n"
+                                  "prog 42,worker 43,0,outer,,range,50000000,100000000,\n");
+    assert_false(cut);
+    text_clear(&out);
+    assert_int_equal(timeline_csv(timeline, 15 * MS, 55 * MS, 2, &out, &cut, &err), 0);
+    assert_true(cut && strstr(out.data, "inner") && !strstr(out.data, "worker"));
+    text_clear(&out);
+    timeline_set_now(running, 120 * MS);
+    assert_int_equal(timeline_csv(running, 115 * MS, 118 * MS, 100, &out, &cut, &err), 0);
+    assert_non_null(strstr(out.data, "main 42,0,outer,,recv,110000000,,\n")); /* it has not ended */
+    text_finish(&out);
+}
+
 static void test_a_ruler_has_round_steps(void **state)
 {
     char text[64];
@@ -227,6 +272,8 @@ int main(void)
         cmocka_unit_test(test_many_spans_are_drawn_from_levels_of_detail),
         cmocka_unit_test(test_calls_that_have_not_ended_reach_until_now),
         cmocka_unit_test(test_calls_that_have_not_ended_are_selected_like_spans),
+        cmocka_unit_test(test_idle_lanes_are_hidden_and_found_again),
+        cmocka_unit_test(test_rows_of_a_window_are_written),
         cmocka_unit_test(test_a_ruler_has_round_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

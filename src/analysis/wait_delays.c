@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/key_sort.h"
 
 #include <errno.h>
 #include <string.h>
@@ -174,6 +175,26 @@ static int by_lane_and_time(const void *left, const void *right)
     int order = COMPARE(a->lane, b->lane);
     order = order ? order : COMPARE(a->leave_ns, b->leave_ns);
     return order ? order : COMPARE(a->event, b->event);
+}
+
+static int sort_steps(struct wait_step *steps, size_t count)
+{
+    CLEANUP(freep) struct sort_key *keys = array_resize_exact(NULL, count + 1, sizeof *keys);
+    if (!keys)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct sort_key){sort_key_of(steps[i].leave_ns), steps[i].lane, (uint32_t)i};
+    int result = key_sort(keys, count);
+    if (result < 0)
+        return result;
+    key_sort_apply(keys, count, steps, sizeof *steps);
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && steps[end].leave_ns == steps[first].leave_ns && steps[end].lane == steps[first].lane;)
+            end++;
+        if (end - first > 1)
+            qsort(steps + first, end - first, sizeof *steps, by_lane_and_time);
+    }
+    return 0;
 }
 
 /* Steps by event, and within each by lane: they are sorted by lane, and those of an event keep their order. */
@@ -374,30 +395,18 @@ static int charge_one(struct charging *charging, uint32_t index)
     return result;
 }
 
-struct released {
-    int64_t time_ns;
-    uint32_t state;
-};
-
-static int by_release(const void *left, const void *right)
-{
-    const struct released *a = left, *b = right;
-    int order = COMPARE(b->time_ns, a->time_ns);
-    return order ? order : COMPARE(a->state, b->state);
-}
-
 /* States by their ends, the last first. */
 static int sort_by_release(const struct wait_states *states, uint32_t *order)
 {
-    CLEANUP(freep) struct released *released = array_resize_exact(NULL, states->count, sizeof *released);
-    if (!released)
+    CLEANUP(freep) struct sort_key *keys = array_resize_exact(NULL, states->count, sizeof *keys);
+    if (!keys)
         return -ENOMEM;
     for (size_t i = 0; i < states->count; i++)
-        released[i] = (struct released){states->states[i].begin_ns + states->states[i].time_ns, (uint32_t)i};
-    qsort(released, states->count, sizeof *released, by_release);
-    for (size_t i = 0; i < states->count; i++)
-        order[i] = released[i].state;
-    return 0;
+        keys[i] = (struct sort_key){.key = ~sort_key_of(states->states[i].begin_ns + states->states[i].time_ns), .index = (uint32_t)i};
+    int result = key_sort(keys, states->count);
+    for (size_t i = 0; i < states->count && result == 0; i++)
+        order[i] = keys[i].index;
+    return result;
 }
 
 static int by_cost(const void *left, const void *right)
@@ -435,8 +444,8 @@ static int prepare(struct charging *charging)
     int result = sort_by_release(out, charging->order);
     for (uint32_t i = 0; result == 0 && i < out->count; i++)
         charging->rank[charging->order[i]] = i;
-    if (building->step_count)
-        qsort(building->steps, building->step_count, sizeof *building->steps, by_lane_and_time);
+    if (result == 0)
+        result = sort_steps(building->steps, building->step_count);
     return result ? result : sort_by_event(building, charging->by_event);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/key_sort.h"
 #include "base/parcel.h"
 
 #include <errno.h>
@@ -144,6 +145,28 @@ static int by_lane(const void *left, const void *right)
     return order ? order : COMPARE(a->time_ns, b->time_ns);
 }
 
+/* By lane and begin first; only states that agree in both are compared. */
+static int sort_states(struct wait_states *out)
+{
+    CLEANUP(freep) struct sort_key *keys = array_resize_exact(NULL, out->count + 1, sizeof *keys);
+    if (!keys || out->count >= ID_NONE)
+        return -ENOMEM;
+    for (size_t i = 0; i < out->count; i++)
+        keys[i] = (struct sort_key){sort_key_of(out->states[i].begin_ns), out->states[i].lane.index, (uint32_t)i};
+    int result = key_sort(keys, out->count);
+    if (result < 0)
+        return result;
+    key_sort_apply(keys, out->count, out->states, sizeof *out->states);
+    for (size_t first = 0, end; first < out->count; first = end) {
+        const struct wait_state *state = &out->states[first];
+        for (end = first + 1; end < out->count && out->states[end].begin_ns == state->begin_ns && track_id_is(out->states[end].lane, state->lane);)
+            end++;
+        if (end - first > 1)
+            qsort(out->states + first, end - first, sizeof *out->states, by_lane);
+    }
+    return 0;
+}
+
 static int find_all(struct wait_building *building)
 {
     static const struct {
@@ -161,8 +184,8 @@ static int find_all(struct wait_building *building)
             result = parts[i].find(building);
     if (building->blame)
         return result;
-    if (result == 0 && building->out->count)
-        qsort(building->out->states, building->out->count, sizeof *building->out->states, by_lane);
+    if (result == 0)
+        result = sort_states(building->out);
     return result ? result : wait_charge_delays(building);
 }
 

@@ -2,8 +2,8 @@
 /* Builds and searches the row table of a module. */
 #include "cfi.h"
 
-#include "address_sort.h"
 #include "base/array.h"
+#include "base/key_sort.h"
 #include "cfi_builder.h"
 
 #include <assert.h>
@@ -216,13 +216,13 @@ static int segment_take(struct cfi_builder *builder)
 static int fdes_sort(struct cfi_builder *builder)
 {
     size_t count = builder->fde_count;
-    CLEANUP(freep) struct address_key *keys = array_resize_exact(NULL, count, sizeof *keys);
+    CLEANUP(freep) struct sort_key *keys = array_resize_exact(NULL, count, sizeof *keys);
     CLEANUP(freep) struct cfi_fde *sorted = array_resize_exact(NULL, count, sizeof *sorted);
     if (!keys || !sorted)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
-        keys[i] = (struct address_key){builder->fdes[i].start, i};
-    int rc = address_keys_sort(keys, count);
+        keys[i] = (struct sort_key){.key = builder->fdes[i].start, .index = (uint32_t)i};
+    int rc = key_sort(keys, count);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < count; i++)

@@ -2,8 +2,8 @@
 /* Sorted function symbols of a module. */
 #include "symtab.h"
 
-#include "address_sort.h"
 #include "base/array.h"
+#include "base/key_sort.h"
 #include "elf_symbols.h"
 #include "plt.h"
 
@@ -154,13 +154,13 @@ static int entry_compare(const void *left, const void *right)
 static bool entries_sort_by_address(struct symtab *symtab)
 {
     size_t count = symtab->count;
-    CLEANUP(freep) struct address_key *keys = array_resize_exact(NULL, count, sizeof *keys);
+    CLEANUP(freep) struct sort_key *keys = array_resize_exact(NULL, count, sizeof *keys);
     CLEANUP(freep) struct entry *sorted = array_resize_exact(NULL, count, sizeof *sorted);
-    if (!keys || !sorted)
+    if (!keys || !sorted || count > UINT32_MAX)
         return false;
     for (size_t i = 0; i < count; i++)
-        keys[i] = (struct address_key){symtab->entries[i].address, i};
-    if (address_keys_sort(keys, count) < 0)
+        keys[i] = (struct sort_key){.key = symtab->entries[i].address, .index = (uint32_t)i};
+    if (key_sort(keys, count) < 0)
         return false;
     for (size_t i = 0; i < count; i++)
         sorted[i] = symtab->entries[keys[i].index];

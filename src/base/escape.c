@@ -201,3 +201,19 @@ void text_add_csv(struct text *text, const char *data, size_t length)
     if (quotes)
         text_add_char(text, '"');
 }
+
+void text_add_word(struct text *text, const char *word)
+{
+    static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%^";
+    if (*word && word[strspn(word, harmless)] == '\0') {
+        text_add_string(text, word);
+        return;
+    }
+    text_add_char(text, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            text_add_string(text, "'\\''");
+        else
+            text_add_char(text, *word);
+    text_add_char(text, '\'');
+}

@@ -30,6 +30,9 @@ char *text_take(struct text *text); /* the string (never NULL unless failed), ow
 void text_add_json(struct text *text, const char *data, size_t length);
 void text_add_csv(struct text *text, const char *data, size_t length); /* a whole field, quoted where RFC 4180 asks for it */
 
+/* One word of a command that somebody may paste into a shell: quoted where the shell would split or change it. */
+void text_add_word(struct text *text, const char *word);
+
 /* For a line on a screen: '?' for control characters, which could move the cursor or worse, and for those that turn the direction of
  * writing; U+FFFD for invalid bytes. */
 void text_add_line(struct text *text, const char *data, size_t length);

@@ -70,7 +70,9 @@ static int list_text(const struct session_info *sessions, size_t count, const st
     for (size_t i = 0; i < count; i++) {
         if (sessions[i].live)
             continue;
-        text_addf(out, "\nTo make a trace of an interrupted one: hprofiler recover %s\n", sessions[i].path);
+        text_add_string(out, "\nTo make a trace of an interrupted one: hprofiler recover ");
+        text_add_word(out, sessions[i].path);
+        text_add_char(out, '\n');
         break;
     }
     return 0;

@@ -153,9 +153,12 @@ static void leave_session(int signal_number)
 static void catch_interrupts(const char *directory, bool on)
 {
     static const int signals[] = {SIGINT, SIGTERM};
+    struct text word = TEXT_INIT;
+    text_add_word(&word, directory);
     snprintf(farewell, sizeof farewell,
              "\nhprofiler: interrupted while the trace was made; what was recorded is kept: hprofiler recover %s\n",
-             directory);
+             word.data ? word.data : directory);
+    text_finish(&word);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         struct sigaction action = {.sa_handler = on ? leave_session : SIG_DFL, .sa_flags = SA_RESETHAND}, old;
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
@@ -229,10 +232,13 @@ static int keep_session(const char *directory, bool recovering, struct error *er
     if (recovering || access(directory, F_OK) < 0)
         return err->code;
     char text[sizeof err->text];
+    struct text word = TEXT_INIT;
     memcpy(text, err->text, sizeof text);
-    return error_set(err, err->code,
-                     "%.300s\nhprofiler: what was recorded is kept; go on with: hprofiler recover %s -o FILE", text,
-                     directory);
+    text_add_word(&word, directory);
+    int code = error_set(err, err->code, "%.300s\nhprofiler: what was recorded is kept; go on with: hprofiler recover %s -o FILE",
+                         text, word.data ? word.data : directory);
+    text_finish(&word);
+    return code;
 }
 
 /* Signals find the session kept while nobody else sits at the terminal. */

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "exports.h"
 
 #include <errno.h>
@@ -67,6 +68,16 @@ static void readable_names(char *text, size_t size)
     }
 }
 
+static int refuse_directory(const char *path, struct error *err)
+{
+    struct text word = TEXT_INIT;
+    text_add_word(&word, path);
+    error_set(err, -EISDIR, "'%s' is a directory: give a trace file, or run `hprofiler recover %s` if it is what an interrupted recording left",
+              path, word.data ? word.data : path);
+    text_finish(&word);
+    return -EISDIR;
+}
+
 static int read_head(const char *path, uint8_t *head, size_t *ret_head_size, uint64_t *ret_size, struct error *err)
 {
     CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -74,8 +85,7 @@ static int read_head(const char *path, uint8_t *head, size_t *ret_head_size, uin
     if (fd < 0 || fstat(fd, &status) < 0)
         return error_set_errno(err, -errno, "cannot open trace '%s'", path);
     if (S_ISDIR(status.st_mode))
-        return error_set(err, -EISDIR, "'%s' is a directory: give a trace file, or run `hprofiler recover %s` if it is what an "
-                         "interrupted recording left", path, path);
+        return refuse_directory(path, err);
     if (!S_ISREG(status.st_mode))
         return error_set(err, -EINVAL, "'%s' is not a regular file: save the trace to a file first", path);
     ssize_t size = pread(fd, head, 4096, 0);

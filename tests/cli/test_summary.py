@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -254,30 +255,33 @@ def test_full_disk_at_the_end_keeps_the_session(hprofiler, work, tmp_path):
         done = run(hprofiler, "run", "--session-dir", sessions, "-o", small / "t.json", "--perf-callgraph", "dwarf", "--",
                    "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", cwd=work)
         assert done.returncode == 125 and "No space left" in done.stderr
-        command = re.search(r"hprofiler recover (\S+)", done.stderr)
-        assert command
+        command = shlex.split(done.stderr.partition("go on with: ")[2])
+        assert command[:2] == ["hprofiler", "recover"] and command[3:] == ["-o", "FILE"], done.stderr
         listing = json.loads(run(hprofiler, "recover", "--session-dir", sessions, "--format", "json", cwd=work).stdout)["sessions"]
-        assert [pathlib.Path(session["path"]).name for session in listing] == [pathlib.Path(command.group(1)).name]
+        assert [pathlib.Path(session["path"]).name for session in listing] == [pathlib.Path(command[2]).name]
         assert not listing[0]["live"]
-        saved = run(hprofiler, "recover", command.group(1), "-o", tmp_path / "saved.hpt", cwd=work)
+        saved = run(hprofiler, "recover", command[2], "-o", tmp_path / "saved.hpt", cwd=work)
         assert saved.returncode == 0, saved.stderr
         assert summary(hprofiler, tmp_path / "saved.hpt")["sampling"]["samples"] > 0
-        assert not pathlib.Path(command.group(1)).exists()
+        assert not pathlib.Path(command[2]).exists()
     finally:
         subprocess.run(["umount", small], check=True)
 
 
 def test_attach_records_a_running_process(hprofiler, demo, work):
-    process = subprocess.Popen([demo, "20"], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([demo, "200"], stdout=subprocess.DEVNULL)
     try:
-        time.sleep(0.3)
-        done = run(hprofiler, "attach", "-p", process.pid, "--duration", "0.5", "-o", "attached.hpt", cwd=work)
-        assert done.returncode == 0, done.stderr
-        assert process.poll() is None
+        for seconds in (0.5, 2, 8): # who gets no CPU has no samples
+            time.sleep(0.3)
+            done = run(hprofiler, "attach", "-p", process.pid, "--duration", seconds, "-o", "attached.hpt", cwd=work)
+            assert done.returncode == 0, done.stderr
+            assert process.poll() is None
+            result = summary(hprofiler, work / "attached.hpt")
+            if {"place_queens", "image_smooth"} & {function["name"] for function in result["functions"]}:
+                break
     finally:
         process.kill()
         process.wait()
-    result = summary(hprofiler, work / "attached.hpt")
     assert {"place_queens", "image_smooth"} & {function["name"] for function in result["functions"]}
     assert result["processes"][0]["attached"] is True
     gone = run(hprofiler, "attach", "-p", process.pid, cwd=work)
@@ -302,8 +306,16 @@ def test_a_file_that_is_no_trace_is_refused_with_its_name(hprofiler, tmp_path):
 def test_no_progress_bar_for_what_is_quick_or_not_on_a_terminal(hprofiler, recorded, work):
     import pty
     trace = recorded[2]
-    parent, child = pty.openpty()
-    done = run(hprofiler, "summary", trace, cwd=work, capture_output=False, stdout=subprocess.PIPE, stderr=child)
+    for _ in range(5):
+        parent, child = pty.openpty()
+        began = time.monotonic()
+        done = run(hprofiler, "summary", trace, cwd=work, capture_output=False, stdout=subprocess.PIPE, stderr=child)
+        if time.monotonic() - began < 1: # nothing is shown for what is done by then
+            break
+        os.close(parent)
+        os.close(child)
+    else:
+        pytest.skip("nothing is quick here")
     os.set_blocking(parent, False)
     os.close(child)
     try:

@@ -95,7 +95,7 @@ def test_hprofiler_as_another_user(runner, apps, hprofiler):
     if subprocess.run(user + ["test", "-x", hprofiler]).returncode or subprocess.run(user + ["test", "-w", runner.directory]).returncode:
         pytest.skip("other users may not enter the build or temporary folder")
     trace = runner.directory / "user.hpt"
-    done = subprocess.run(user + [hprofiler, "run", "--no-summary", "-o", str(trace), "--", str(apps / "target"), "ids", "burn", "80", "exit", "3"],
+    done = subprocess.run(user + [hprofiler, "run", "--no-summary", "--session-dir", str(runner.directory), "-o", str(trace), "--", str(apps / "target"), "ids", "burn", "80", "exit", "3"],
                           capture_output=True, timeout=60, cwd="/")
     assert (done.returncode, done.stdout) == (3, b"real 65534 effective 65534\n"), done.stderr.decode()
     assert subprocess.run([hprofiler, "summary", str(trace)], capture_output=True, timeout=60).returncode == 0

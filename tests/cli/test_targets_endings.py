@@ -144,7 +144,7 @@ def test_setuid_program_keeps_its_rights(runner, apps):
     bare = subprocess.run(user + words_, capture_output=True, timeout=60)
     assert bare.stdout == b"real 65534 effective 0\n"
     trace = runner.directory / "setuid.hpt"
-    profiled = subprocess.run(user + [runner.hprofiler, "run", "--no-summary", "-o", str(trace), "--"] + words_,
+    profiled = subprocess.run(user + [runner.hprofiler, "run", "--no-summary", "--session-dir", str(runner.directory), "-o", str(trace), "--"] + words_,
                               capture_output=True, timeout=60, cwd=runner.directory)
     if profiled.returncode == 126 and not os.access(runner.hprofiler, os.X_OK):
         pytest.skip("hprofiler is in a folder that other users may not enter")

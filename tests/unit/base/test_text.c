@@ -83,6 +83,24 @@ static void test_html_and_csv(void **state)
     check(text_add_csv, LITERAL("nul\0"), "nul\xef\xbf\xbd");
 }
 
+static void check_word(const char *word, const char *expected)
+{
+    struct text text = TEXT_INIT;
+    text_add_word(&text, word);
+    assert_string_equal(text.data, expected);
+    text_finish(&text);
+}
+
+static void test_words_of_a_shell(void **state)
+{
+    (void)state;
+    check_word("/tmp/hprofiler-Ab12Cd", "/tmp/hprofiler-Ab12Cd");
+    check_word("", "''");
+    check_word("two words", "'two words'");
+    check_word("it's $HOME", "'it'\\''s $HOME'");
+    check_word("~", "'~'");
+}
+
 static void test_utf8(void **state)
 {
     (void)state;
@@ -151,6 +169,7 @@ int main(void)
         cmocka_unit_test(test_builder_remembers_that_it_is_full),
         cmocka_unit_test(test_json_escapes_what_breaks_a_document),
         cmocka_unit_test(test_html_and_csv),
+        cmocka_unit_test(test_words_of_a_shell),
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_errors_say_their_reason_and_are_cut),
         cmocka_unit_test(test_what_goes_to_a_screen_cannot_steer_it),

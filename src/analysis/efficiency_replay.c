@@ -10,8 +10,7 @@
 #include "replay.h"
 
 #include <errno.h>
-#include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 static bool is_network(uint8_t rule)
 {
@@ -28,16 +27,29 @@ static bool is_network(uint8_t rule)
     }
 }
 
-/* MPI_Init and MPI_Finalize. */
+/* What each span is to the network. MPI_Init and MPI_Finalize are no communication. */
+int efficiency_tell_calls(struct efficiency_reading *reading)
+{
+    const struct span_table *table = reading->table;
+    reading->calls = malloc(table->count + (size_t)1);
+    if (!reading->calls)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < table->count; i++) {
+        bool mpi = backend_of(&reading->backends, table->category[i]) == BACKEND_MPI;
+        reading->calls[i] = table->kind[i] == SPAN_KIND_INIT ? EFFICIENCY_CALL_INIT : mpi ? EFFICIENCY_CALL_MPI : EFFICIENCY_CALL_OTHER;
+    }
+    reading->call_count = table->count;
+    return 0;
+}
+
 static bool is_init(const struct efficiency_reading *reading, uint32_t span)
 {
-    return span < reading->table->count && reading->table->kind[span] == SPAN_KIND_INIT;
+    return span < reading->call_count && reading->calls[span] == EFFICIENCY_CALL_INIT;
 }
 
 static bool is_communication(const struct efficiency_reading *reading, uint32_t span)
 {
-    const struct span_table *table = reading->table;
-    return span < table->count && !is_init(reading, span) && backend_of(&reading->backends, table->category[span]) == BACKEND_MPI;
+    return span < reading->call_count && reading->calls[span] == EFFICIENCY_CALL_MPI;
 }
 
 /* When the replay comes to this time of a lane's: its last point up to then, and what is left. */

@@ -20,6 +20,12 @@ def pytest_configure(config):
     stuck.watch(config)
 
 
+def make_folder(prefix):
+    """Where paths are short, as those of tmux' socket must be, and have no blank: they are typed into a shell."""
+    usual = tempfile.gettempdir()
+    return pathlib.Path(tempfile.mkdtemp(prefix=prefix, dir=usual if len(usual) < 60 and usual.replace("/", "").isidentifier() else "/tmp"))
+
+
 class Screen:
     """One program on one screen of tmux. It begins in a shell, so that what is left behind can be looked at."""
 
@@ -97,7 +103,7 @@ def make_traces(hprofiler):
 
 @pytest.fixture(scope="session")
 def traces(make_traces):
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="hprofiler-tui-"))
+    folder = make_folder("hprofiler-tui-")
     subprocess.run([make_traces, str(folder)], check=True, timeout=120)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -109,7 +115,7 @@ def open_screen():
     screens, folders = [], []
 
     def make(columns=80, rows=24, **environment):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="hp-tui-"))
+        folder = make_folder("hp-tui-")
         folders.append(folder)
         screens.append(Screen(folder, columns, rows, environment))
         return screens[-1]

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -164,7 +165,8 @@ def test_a_growing_trace_is_followed(open_screen, hprofiler, make_traces, tmp_pa
     grower = subprocess.Popen([make_traces, str(tmp_path), "grow"])
     try:
         screen = open_screen(80, 24, **MONO)
-        screen.keys((f"until test -s {tmp_path}/growing.hpt; do sleep 0.1; done; {hprofiler} view {tmp_path}/growing.hpt",), "Enter")
+        growing = shlex.quote(f"{tmp_path}/growing.hpt")
+        screen.keys((f"until test -s {growing}; do sleep 0.1; done; {hprofiler} view {growing}",), "Enter")
         screen.wait("first")
         (tmp_path / "go").touch()
         assert "first" in screen.wait("second")

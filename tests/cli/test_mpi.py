@@ -155,10 +155,10 @@ def test_threads_may_call_at_once(runner, apps, family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_joining_over_a_socket_goes_as_without_us(runner, apps, tmp_path, family):
+def test_joining_over_a_socket_goes_as_without_us(runner, apps, family):
     command = launch(family, 2, program(apps, "mpi_counts", family), 1, "join")
-    bare = runner.bare([*command, tmp_path / "bare"], timeout=TIMEOUT_S)
-    run = profiled(runner, [*command, tmp_path / "ours"])
+    bare = runner.bare([*command, "socket"], timeout=TIMEOUT_S) # in a folder of its own: a whole path may be too long for a socket
+    run = profiled(runner, [*command, "socket"])
     assert run.status == bare.status and run.stdout == bare.stdout
     assert calls(run)["MPI_Comm_join"] == 2
 
@@ -221,6 +221,8 @@ def test_without_an_mpi_a_call_is_an_error_and_no_crash(runner, hprofiler, tmp_p
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_missing_implementation_is_told_and_nothing_breaks(runner, apps, hprofiler, tmp_path, family):
     """An installation that was made on a machine without this MPI."""
+    if set(str(tmp_path)) & set(" \t:"):
+        pytest.skip("libraries in such a temporary folder cannot be preloaded")
     folder = tmp_path / "lib"
     folder.mkdir()
     for name in ("libhprofiler_runtime.so", "libhprofiler_mpi.so"):

@@ -152,7 +152,7 @@ def test_a_folder_that_may_not_be_looked_into_does_not_make_a_program_found(call
     as_other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
     open_to_all(tmp_path)
     path = f"{locked}:{tmp_path / 'plain'}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path}
+    environment = {**os.environ, "PATH": path, "TMPDIR": str(tmp_path)}
     try:
         missing = call("run", "-o", "/tmp/none.hpt", "--", "no-such-program", env=environment, **as_other)
         text = call("run", "-o", "/tmp/none.hpt", "--", "text", env=environment, **as_other)

@@ -21,7 +21,7 @@ def assert_in_proportion(runner, target, processes_of, cpu_ms, fits):
         summary = profiled.summary()
         found = processes_of(summary)
         sampling = summary["sampling"]
-        assert sampling["sampled_ns"] + sampling["unsampled_ns"] > 0.99 * len(found) * cpu_ms * 1e6  # however many samples there are
+        assert sampling["sampled_ns"] + sampling["unsampled_ns"] > 0.9 * len(found) * cpu_ms * 1e6  # however many samples there are; but for the cost of switches
         hz = profiled.agreed_hz()
         if hz and all(fits(count, cpu_ms * hz / 1000) for count in found):
             return

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -135,7 +136,7 @@ def test_a_recording_that_was_cut_off_is_listed_with_its_command_and_called_inte
     os.kill(target, signal.SIGKILL)
     process.wait()
     session = next(tmp_path.glob("hprofiler-*"))
-    assert f"hprofiler recover {session}\n" in call("recover", "--session-dir", tmp_path).stdout
+    assert f"hprofiler recover {shlex.quote(str(session))}\n" in call("recover", "--session-dir", tmp_path).stdout
     done = call("recover", session, "-o", "saved.hpt")
     assert done.returncode == 0 and "interrupted" in done.stdout.splitlines()[0]
     assert "interrupted" in call("summary", "saved.hpt").stdout.splitlines()[0]
@@ -148,6 +149,7 @@ def test_a_folder_that_may_not_be_looked_into_does_not_make_a_program_found(call
     locked.mkdir()
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "text").write_text("no program")
+    (tmp_path / "plain").chmod(0o755)  # whatever the umask is
     locked.chmod(0)
     as_other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
     open_to_all(tmp_path)

@@ -436,12 +436,12 @@ def test_attach_to_an_idle_process_lasts_as_long_as_it_was_asked_for(hprofiler, 
 
 
 @pytest.mark.parametrize("pid, said", [("4194304", "no process"), ("2", "kernel thread")])
-def test_attach_refuses_with_the_reason(hprofiler, pid, said):
+def test_attach_refuses_with_the_reason(hprofiler, tmp_path, pid, said):
     if pid == "2" and not pathlib.Path("/proc/2/comm").exists():
         pytest.skip("no kernel threads in sight")
     if pid == "2" and pathlib.Path("/proc/2/comm").read_text() != "kthreadd\n":
         pytest.skip("process 2 is no kernel thread here")
-    done = subprocess.run([hprofiler, "attach", "-p", pid, "--duration", "0.1"], capture_output=True, timeout=60)
+    done = subprocess.run([hprofiler, "attach", "-p", pid, "--duration", "0.1"], capture_output=True, timeout=60, cwd=tmp_path)
     assert done.returncode != 0
     assert said in done.stderr.decode()
 

@@ -105,13 +105,20 @@ static void fill_nodes(const struct trace *trace, struct efficiency *out)
     value[EFFICIENCY_INPUT_MAX_NODE_NOT_M] = most > 0 ? most : (double)NAN;
 }
 
+static int begin_reading(struct efficiency_reading *reading)
+{
+    int result = reading->run ? 0 : run_reading_create(reading->trace, true, reading->progress, &reading->run, reading->err);
+    if (result < 0)
+        return result;
+    reading->times = reading->run->times;
+    reading->links = reading->run->links;
+    reading->link_count = reading->run->link_count;
+    return span_table_share(reading->run->table, &reading->table);
+}
+
 static int read_run(struct efficiency_reading *reading)
 {
-    int result = span_table_create(reading->trace, reading->progress, &reading->table, reading->err);
-    if (result == 0)
-        result = lane_times_create(reading->table, &reading->times, reading->err);
-    if (result == 0)
-        result = trace_links_read(reading->trace, &reading->links, &reading->link_count, reading->err);
+    int result = begin_reading(reading);
     if (result == 0)
         result = efficiency_find_threads(reading);
     if (result == 0)
@@ -127,20 +134,22 @@ static int read_run(struct efficiency_reading *reading)
 
 static void reading_finish(struct efficiency_reading *reading)
 {
-    lane_times_destroy(TAKE_PTR(reading->times));
     span_table_destroy(TAKE_PTR(reading->table));
     preempted_destroy(TAKE_PTR(reading->preempted));
-    free(TAKE_PTR(reading->links));
+    run_reading_unref(TAKE_PTR(reading->run));
 }
 
 int efficiency_create(const struct trace *trace, const struct efficiency_options *options, const struct progress *progress,
                       struct efficiency **ret_efficiency, struct error *err)
 {
+    struct run_reading *run = options ? options->run : NULL;
     CLEANUP(efficiency_destroyp) struct efficiency *out = calloc(1, sizeof *out);
-    if (!out)
+    if (!out) {
+        run_reading_unref(run);
         return error_set(err, -ENOMEM, "efficiency: out of memory");
+    }
     struct error own = ERROR_INIT;
-    struct efficiency_reading reading = {.trace = trace, .progress = progress, .out = out, .err = &own, .part = options && options->has_window};
+    struct efficiency_reading reading = {.trace = trace, .progress = progress, .run = run, .out = out, .err = &own, .part = options && options->has_window};
     if (reading.part) {
         out->begin_ns = options->begin_ns;
         out->end_ns = options->end_ns;

@@ -9,6 +9,7 @@
 #include "trace/trace.h"
 
 struct progress;
+struct run_reading;
 
 enum efficiency_input {
 #define EFFICIENCY_INPUT(enumerator, symbol, unit, text) EFFICIENCY_INPUT_##enumerator,
@@ -91,6 +92,7 @@ struct efficiency {
 struct efficiency_options {
     bool has_window; /* look at [begin, end) only */
     int64_t begin_ns, end_ns;
+    struct run_reading *run; /* of this trace, with times, read already: handed over, as it is large and goes first; NULL: not read */
 };
 
 /* options and progress may be NULL. */

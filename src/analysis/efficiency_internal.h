@@ -4,8 +4,8 @@
 #define HP_ANALYSIS_EFFICIENCY_INTERNAL_H
 
 #include "efficiency.h"
-#include "lane_time.h"
 #include "preempted.h"
+#include "run_reading.h"
 
 /* Bounds of one process' part: the return from MPI_Init and the call of MPI_Finalize, or its life. */
 struct efficiency_bounds {
@@ -15,10 +15,11 @@ struct efficiency_bounds {
 struct efficiency_reading {
     const struct trace *trace;
     const struct progress *progress;
+    struct run_reading *run;
     struct span_table *table;
-    struct lane_times *times;
+    const struct lane_times *times; /* run's, as links */
     struct backends backends;
-    struct trace_link *links;
+    const struct trace_link *links;
     size_t link_count;
     struct efficiency *out;
     struct efficiency_bounds *bounds; /* by out->processes */

@@ -100,13 +100,20 @@ int span_table_create(const struct trace *trace, const struct progress *progress
     return 0;
 }
 
-void span_table_destroy(struct span_table *table)
+int span_table_share(const struct span_table *table, struct span_table **ret_table)
 {
-    if (!table)
-        return;
-    for (unsigned i = 0; i < SPAN_TABLE_BLOCKS; i++)
-        if (table->blocks[i].used)
-            trace_spans_put(table->trace, &table->blocks[i].rows);
+    struct span_table *share = malloc(sizeof *share);
+    if (!share)
+        return -ENOMEM;
+    *share = *table;
+    share->shared = true;
+    memset(share->blocks, 0, sizeof share->blocks);
+    *ret_table = share;
+    return 0;
+}
+
+static void free_columns(struct span_table *table)
+{
     free(table->begin_ns);
     free(table->end_ns);
     free(table->track);
@@ -116,6 +123,17 @@ void span_table_destroy(struct span_table *table)
     free(table->kind);
     free(table->stack);
     free(table->track_first);
+}
+
+void span_table_destroy(struct span_table *table)
+{
+    if (!table)
+        return;
+    for (unsigned i = 0; i < SPAN_TABLE_BLOCKS; i++)
+        if (table->blocks[i].used)
+            trace_spans_put(table->trace, &table->blocks[i].rows);
+    if (!table->shared)
+        free_columns(table);
     free(table);
 }
 

@@ -20,6 +20,7 @@ struct span_table {
     stack_id *stack;
     uint32_t *track_first;
     const struct trace_track *tracks;
+    bool shared;                /* the columns are another one's */
     struct span_table_block {
         uint32_t block;
         bool used;
@@ -31,6 +32,8 @@ struct span_table {
 int spans_are_whole(const struct trace *trace, struct error *err);
 /* -EINVAL as above. */
 int span_table_create(const struct trace *trace, const struct progress *progress, struct span_table **ret_table, struct error *err);
+/* The same columns, with held blocks of its own: for another thread, as long as the first one is there. 0 or -ENOMEM. */
+int span_table_share(const struct span_table *table, struct span_table **ret_table);
 void span_table_destroy(struct span_table *table);
 DEFINE_CLEANUP(struct span_table *, span_table_destroy)
 

@@ -36,6 +36,8 @@ struct charging {
     uint32_t *order;         /* wait states, last release first */
     int64_t *handed_ns;      /* by wait state: from waits that it caused */
     uint32_t *by_event;      /* steps sorted by event, then lane; building->steps is by lane, then time */
+    uint32_t *event_end;     /* by event: behind its last place in by_event */
+    uint32_t *step_first;    /* by lane: its first step; track_count + 1 entries */
     struct map activity_of;  /* key -> place in activities */
     struct activity *activities;
     size_t activity_count, activity_capacity;
@@ -198,9 +200,10 @@ static int sort_steps(struct wait_step *steps, size_t count)
 }
 
 /* Steps by event, and within each by lane: they are sorted by lane, and those of an event keep their order. */
-static int sort_by_event(const struct wait_building *building, uint32_t *by_event)
+static int sort_by_event(struct charging *charging)
 {
-    CLEANUP(freep) uint32_t *place = calloc((size_t)building->event_count + 2, sizeof *place);
+    const struct wait_building *building = charging->building;
+    uint32_t *place = charging->event_end = calloc((size_t)building->event_count + 2, sizeof *place);
     if (!place)
         return -ENOMEM;
     for (size_t i = 0; i < building->step_count; i++)
@@ -208,7 +211,7 @@ static int sort_by_event(const struct wait_building *building, uint32_t *by_even
     for (uint32_t event = 0; event < building->event_count; event++)
         place[event + 1] += place[event];
     for (size_t i = 0; i < building->step_count; i++)
-        by_event[place[building->steps[i].event]++] = (uint32_t)i;
+        charging->by_event[place[building->steps[i].event]++] = (uint32_t)i; /* in the end, where the next one begins */
     return 0;
 }
 
@@ -216,16 +219,15 @@ static int sort_by_event(const struct wait_building *building, uint32_t *by_even
 static bool left_event(const struct charging *charging, uint32_t event, uint32_t lane, int64_t *ret_leave_ns)
 {
     const struct wait_step *steps = charging->building->steps;
-    size_t low = 0, high = charging->building->step_count;
+    size_t low = event ? charging->event_end[event - 1] : 0, end = charging->event_end[event], high = end;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct wait_step *step = &steps[charging->by_event[middle]];
-        if (step->event < event || (step->event == event && step->lane < lane))
+        if (steps[charging->by_event[middle]].lane < lane)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == charging->building->step_count || steps[charging->by_event[low]].event != event || steps[charging->by_event[low]].lane != lane)
+    if (low == end || steps[charging->by_event[low]].lane != lane)
         return false;
     *ret_leave_ns = steps[charging->by_event[low]].leave_ns;
     return true;
@@ -237,17 +239,17 @@ static void last_in_step(const struct charging *charging, const struct wait_stat
     const struct wait_step *steps = charging->building->steps;
     int64_t late_come_ns = state->begin_ns + state->time_ns, begin_ns, ignored;
     uint32_t lane = state->lane.index;
-    size_t low = 0, high = charging->building->step_count;
+    size_t first = charging->step_first[lane], low = first, high = charging->step_first[lane + 1];
     trace_time_range(charging->building->trace, &begin_ns, &ignored);
     *ret_waiting_ns = *ret_late_ns = begin_ns;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (steps[middle].lane < lane || (steps[middle].lane == lane && steps[middle].leave_ns <= state->begin_ns))
+        if (steps[middle].leave_ns <= state->begin_ns)
             low = middle + 1;
         else
             high = middle;
     }
-    for (size_t i = low, looks = 0; i-- > 0 && steps[i].lane == lane; looks++) {
+    for (size_t i = low, looks = 0; i-- > first; looks++) {
         int64_t leave_ns;
         bool both = left_event(charging, steps[i].event, state->cause_lane.index, &leave_ns) && leave_ns <= late_come_ns;
         if (both || looks == STEP_LOOKS) {
@@ -429,11 +431,12 @@ static int prepare(struct charging *charging)
     const struct wait_states *out = building->out;
     uint32_t tracks = building->table->track_count;
     charging->first = calloc(tracks + (size_t)1, sizeof *charging->first);
+    charging->step_first = calloc(tracks + (size_t)1, sizeof *charging->step_first);
     charging->rank = array_resize_exact(NULL, out->count + 1, sizeof *charging->rank);
     charging->order = array_resize_exact(NULL, out->count + 1, sizeof *charging->order);
     charging->handed_ns = calloc(out->count + 1, sizeof *charging->handed_ns);
     charging->by_event = array_resize_exact(NULL, building->step_count + 1, sizeof *charging->by_event);
-    if (!charging->first || !charging->rank || !charging->order || !charging->handed_ns || !charging->by_event || out->count >= ID_NONE ||
+    if (!charging->first || !charging->step_first || !charging->rank || !charging->order || !charging->handed_ns || !charging->by_event || out->count >= ID_NONE ||
         building->step_count >= ID_NONE)
         return -ENOMEM;
     for (size_t i = 0, lane = 0; lane <= tracks; lane++) {
@@ -446,7 +449,12 @@ static int prepare(struct charging *charging)
         charging->rank[charging->order[i]] = i;
     if (result == 0)
         result = sort_steps(building->steps, building->step_count);
-    return result ? result : sort_by_event(building, charging->by_event);
+    for (size_t i = 0, lane = 0; result == 0 && lane <= tracks; lane++) {
+        while (i < building->step_count && building->steps[i].lane < lane)
+            i++;
+        charging->step_first[lane] = (uint32_t)i;
+    }
+    return result ? result : sort_by_event(charging);
 }
 
 int wait_charge_delays(struct wait_building *building)
@@ -471,6 +479,8 @@ int wait_charge_delays(struct wait_building *building)
     free(charging.order);
     free(charging.handed_ns);
     free(charging.by_event);
+    free(charging.event_end);
+    free(charging.step_first);
     free(charging.activities);
     free(charging.shares);
     free(charging.window);

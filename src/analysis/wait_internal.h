@@ -3,8 +3,8 @@
 #ifndef HP_ANALYSIS_WAIT_INTERNAL_H
 #define HP_ANALYSIS_WAIT_INTERNAL_H
 
-#include "lane_time.h"
 #include "preempted.h"
+#include "run_reading.h"
 #include "wait_states.h"
 
 #include "base/map.h"
@@ -38,13 +38,14 @@ struct wait_blame_sum {
 
 struct wait_building {
     const struct trace *trace;
+    struct run_reading *run;
     struct span_table *table;
-    struct lane_times *times;
+    const struct lane_times *times; /* run's, as links */
     struct preempted *preempted; /* by the rule of path_preempted.h: no wait, and nobody's work */
     unsigned scopes; /* bits by enum wait_scope; 0 = all */
     struct wait_blame_sum *blame; /* not NULL: only sums are wanted, so that no state or step is kept and nothing charged */
     struct backends backends;
-    struct trace_link *links;
+    const struct trace_link *links;
     size_t link_count;
     struct group_member *members;
     size_t member_count;

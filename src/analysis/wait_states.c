@@ -193,22 +193,23 @@ static void building_finish(struct wait_building *building)
 {
     map_finish(&building->requests);
     free(building->steps);
-    free(building->links);
     free(building->members);
     preempted_destroy(building->preempted);
-    lane_times_destroy(building->times);
     span_table_destroy(building->table);
+    run_reading_unref(building->run);
 }
 
 static int read_trace(struct wait_building *building, const struct progress *progress)
 {
-    int result = span_table_create(building->trace, progress, &building->table, building->err);
-    if (result == 0 && !building->blame)
-        result = lane_times_create(building->table, &building->times, building->err);
+    int result = building->run ? 0 : run_reading_create(building->trace, !building->blame, progress, &building->run, building->err);
+    if (result < 0)
+        return result;
+    building->times = building->run->times;
+    building->links = building->run->links;
+    building->link_count = building->run->link_count;
+    result = span_table_share(building->run->table, &building->table);
     if (result == 0)
         result = preempted_create(building->trace, &building->preempted, building->err);
-    if (result == 0)
-        result = trace_links_read(building->trace, &building->links, &building->link_count, building->err);
     if (result == 0)
         result = trace_members_read(building->trace, &building->members, &building->member_count, building->err);
     return result ? result : check_ids(building);
@@ -226,18 +227,29 @@ static int build(struct wait_building *building, const struct progress *progress
     return result < 0 ? error_set(err, result, "%s", own->code ? own->text : "wait states: out of memory") : 0;
 }
 
-int wait_states_create(const struct trace *trace, const struct progress *progress, struct wait_states **ret_states, struct error *err)
+static int states_create(const struct trace *trace, struct run_reading *run, const struct progress *progress, struct wait_states **ret_states,
+                         struct error *err)
 {
     CLEANUP(wait_states_destroyp) struct wait_states *states = calloc(1, sizeof *states);
     if (!states)
         return error_set(err, -ENOMEM, "wait states: out of memory");
     struct error own = ERROR_INIT;
-    struct wait_building building = {.trace = trace, .out = states, .err = &own};
+    struct wait_building building = {.trace = trace, .run = run ? run_reading_ref(run) : NULL, .out = states, .err = &own};
     int result = build(&building, progress, err);
     if (result < 0)
         return result;
     *ret_states = TAKE_PTR(states);
     return 0;
+}
+
+int wait_states_create(const struct trace *trace, const struct progress *progress, struct wait_states **ret_states, struct error *err)
+{
+    return states_create(trace, NULL, progress, ret_states, err);
+}
+
+int wait_states_create_from(struct run_reading *run, struct wait_states **ret_states, struct error *err)
+{
+    return states_create(run->table->trace, run, NULL, ret_states, err);
 }
 
 static int name_rows(const struct trace *trace, struct wait_blame_sum *sum, struct error *err)

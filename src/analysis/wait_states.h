@@ -11,6 +11,7 @@
 
 struct parcel;
 struct progress;
+struct run_reading;
 
 enum wait_pattern {
 #define WAIT_PATTERN(enumerator, name, charged, text, remedy) WAIT_##enumerator,
@@ -64,6 +65,8 @@ struct wait_states {
 
 /* Wait states of a finished trace, by lane, then begin. progress may be NULL. */
 int wait_states_create(const struct trace *trace, const struct progress *progress, struct wait_states **ret_states, struct error *err);
+/* The same of a trace whose spans, lanes' times and links were read already. */
+int wait_states_create_from(struct run_reading *run, struct wait_states **ret_states, struct error *err);
 void wait_states_destroy(struct wait_states *states);
 DEFINE_CLEANUP(struct wait_states *, wait_states_destroy)
 

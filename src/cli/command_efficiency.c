@@ -4,6 +4,7 @@
 #include "open_together.h"
 #include "print_efficiency.h"
 
+#include "analysis/run_reading.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/thread_pool.h"
@@ -97,6 +98,7 @@ static void run_finish(struct efficiency_run *run)
 /* Wait states are found beside the factors: they need nothing of each other, and both take their time on large traces. */
 struct waiting {
     struct efficiency_run *run;
+    struct run_reading *reading; /* let go as soon as it is looked at no more: it is large */
     int result;
     struct error err;
 };
@@ -105,7 +107,8 @@ static void find_waits(void *context)
 {
     struct waiting *waiting = context;
     struct efficiency_run *run = waiting->run;
-    waiting->result = wait_states_create(run->trace, NULL, &run->waits, &waiting->err);
+    waiting->result = wait_states_create_from(waiting->reading, &run->waits, &waiting->err);
+    run_reading_unref(TAKE_PTR(waiting->reading));
     if (waiting->result == 0)
         waiting->result = wait_states_blame(run->waits, run->trace, &run->blame, &run->blame_count, &waiting->err);
 }
@@ -113,13 +116,19 @@ static void find_waits(void *context)
 static int find_both(const struct efficiency_options *options_here, const struct invocation *invocation, struct efficiency_run *run, struct error *err)
 {
     struct waiting waiting = {.run = run, .err = ERROR_INIT};
+    struct efficiency_options with_run = *options_here;
     CLEANUP(thread_pool_destroyp) struct thread_pool *pool = NULL;
+    int result = run_reading_create(run->trace, true, invocation->progress, &with_run.run, err);
+    if (result < 0)
+        return result;
+    waiting.reading = run_reading_ref(with_run.run);
     bool beside = thread_pool_create(1, &pool) == 0 && thread_pool_submit(pool, find_waits, &waiting) == 0;
-    int result = efficiency_create(run->trace, options_here, invocation->progress, &run->efficiency, err);
+    result = efficiency_create(run->trace, &with_run, invocation->progress, &run->efficiency, err);
     if (beside)
         thread_pool_wait(pool);
     else if (result == 0)
         find_waits(&waiting);
+    run_reading_unref(waiting.reading);
     if (result == 0 && waiting.result < 0)
         return error_set(err, waiting.result, "%s", waiting.err.text);
     return result;

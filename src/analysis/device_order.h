@@ -34,8 +34,7 @@ struct device_order {
     size_t idle_call_count;
 };
 
-int device_order_create(const struct trace *trace, struct device_order **ret_order, struct error *err);
-void device_order_destroy(struct device_order *order);
-DEFINE_CLEANUP(struct device_order *, device_order_destroy)
+/* Made once of each trace, to which it belongs. */
+int device_order_of(const struct trace *trace, const struct device_order **ret_order, struct error *err);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "trace/made_once.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -209,9 +210,24 @@ static bool has_streams(const struct trace *trace)
     return false;
 }
 
-int device_order_create(const struct trace *trace, struct device_order **ret_order, struct error *err)
+static void order_destroy(struct device_order *order)
 {
-    CLEANUP(device_order_destroyp) struct device_order *order = calloc(1, sizeof *order);
+    if (!order)
+        return;
+    free(order->relations);
+    free(order->idle_calls);
+    free(order);
+}
+DEFINE_CLEANUP(struct device_order *, order_destroy)
+
+static void destroy_order(void *order)
+{
+    order_destroy(order);
+}
+
+static int make_order(const struct trace *trace, void **ret_order, struct error *err)
+{
+    CLEANUP(order_destroyp) struct device_order *order = calloc(1, sizeof *order);
     if (!order)
         return error_set(err, -ENOMEM, "out of memory while following streams of devices");
     struct ordering ordering = {.trace = trace, .order = order, .err = err};
@@ -230,11 +246,11 @@ int device_order_create(const struct trace *trace, struct device_order **ret_ord
     return code;
 }
 
-void device_order_destroy(struct device_order *order)
+int device_order_of(const struct trace *trace, const struct device_order **ret_order, struct error *err)
 {
-    if (!order)
-        return;
-    free(order->relations);
-    free(order->idle_calls);
-    free(order);
+    const void *order;
+    int code = trace_made_once(trace, make_order, destroy_order, &order, err);
+    if (code == 0)
+        *ret_order = order;
+    return code;
 }

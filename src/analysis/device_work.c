@@ -179,8 +179,8 @@ static int read_links(struct device_works *works)
 /* Streams that waited for recorded events, or the default stream. */
 static int read_order(struct device_works *works)
 {
-    CLEANUP(device_order_destroyp) struct device_order *order = NULL;
-    int result = works->count ? device_order_create(works->trace, &order, works->err) : 0;
+    const struct device_order *order = NULL;
+    int result = works->count ? device_order_of(works->trace, &order, works->err) : 0;
     for (size_t i = 0; result == 0 && order && i < order->relation_count; i++) {
         const struct device_relation *relation = &order->relations[i];
         const struct device_work key = {.span = relation->to};

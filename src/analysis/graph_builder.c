@@ -22,7 +22,6 @@ static void columns_free(struct graph_columns *columns)
     free(columns->first_edge);
     free(columns->edges);
     free(columns->order);
-    preempted_destroy(columns->preempted);
     if (columns->trace)
         trace_unref(columns->trace);
 }
@@ -236,7 +235,7 @@ static int hand_over(struct graph_builder *builder, struct dependency_graph **re
 int graph_find_preempted(struct graph_builder *builder, struct error *err)
 {
     struct graph_columns *columns = &builder->columns;
-    return columns->preempted || !columns->trace ? 0 : preempted_create(columns->trace, &columns->preempted, err);
+    return columns->preempted || !columns->trace ? 0 : preempted_of_trace(columns->trace, &columns->preempted, err);
 }
 
 int graph_builder_finish(struct graph_builder *builder, struct dependency_graph **ret_graph, struct error *err)

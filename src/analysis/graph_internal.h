@@ -24,7 +24,7 @@ struct pending_edge {
 /* The columns of a graph: what `hold` owns, and what its const pointers point to. */
 struct graph_columns {
     struct trace *trace;
-    struct preempted *preempted;
+    const struct preempted *preempted; /* belongs to the trace */
     struct graph_lane *lanes;
     int64_t *time_ns;
     uint32_t *lane;

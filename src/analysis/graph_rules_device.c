@@ -103,8 +103,8 @@ static int add_relation(struct device_rules *device, const struct device_relatio
 
 static int add_order(struct device_rules *device, struct error *err)
 {
-    CLEANUP(device_order_destroyp) struct device_order *order = NULL;
-    int code = device_order_create(device->rules->trace, &order, err);
+    const struct device_order *order = NULL;
+    int code = device_order_of(device->rules->trace, &order, err);
     for (size_t i = 0; code == 0 && i < order->relation_count; i++)
         code = add_relation(device, &order->relations[i]);
     for (size_t i = 0; code == 0 && i < order->idle_call_count; i++)

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "trace/made_once.h"
 
 #include <errno.h>
 #include <string.h>
@@ -129,6 +130,29 @@ void preempted_destroy(struct preempted *preempted)
     free(preempted->stretches);
     free(preempted->first);
     free(preempted);
+}
+
+static int make_preempted(const struct trace *trace, void **ret_preempted, struct error *err)
+{
+    struct preempted *preempted;
+    int result = preempted_create(trace, &preempted, err);
+    if (result == 0)
+        *ret_preempted = preempted;
+    return result;
+}
+
+static void destroy_preempted(void *preempted)
+{
+    preempted_destroy(preempted);
+}
+
+int preempted_of_trace(const struct trace *trace, const struct preempted **ret_preempted, struct error *err)
+{
+    const void *preempted;
+    int result = trace_made_once(trace, make_preempted, destroy_preempted, &preempted, err);
+    if (result == 0)
+        *ret_preempted = preempted;
+    return result;
 }
 
 int64_t preempted_within(const struct preempted *preempted, uint32_t track, int64_t begin_ns, int64_t end_ns)

@@ -21,6 +21,9 @@ int preempted_create(const struct trace *trace, struct preempted **ret_preempted
 void preempted_destroy(struct preempted *preempted);
 DEFINE_CLEANUP(struct preempted *, preempted_destroy)
 
+/* The same, made once of each trace, to which it belongs. */
+int preempted_of_trace(const struct trace *trace, const struct preempted **ret_preempted, struct error *err);
+
 /* How long a thread was, within [begin_ns, end_ns). */
 int64_t preempted_within(const struct preempted *preempted, uint32_t track, int64_t begin_ns, int64_t end_ns);
 

@@ -147,14 +147,14 @@ static int read_order(const struct works *works, struct awaited_work **ret_of_ca
 {
     const struct wait_building *building = works->building;
     uint32_t count = building->table->count;
-    CLEANUP(device_order_destroyp) struct device_order *order = NULL;
+    const struct device_order *order = NULL;
     CLEANUP(freep) uint32_t *of_span = malloc(((size_t)count + 1) * sizeof *of_span);
     CLEANUP(freep) struct awaited_work *of_call = malloc(((size_t)count + 1) * sizeof *of_call);
     if (!of_span || !of_call)
         return -ENOMEM;
     memset(of_span, 0xff, ((size_t)count + 1) * sizeof *of_span);
     memset(of_call, 0xff, ((size_t)count + 1) * sizeof *of_call);
-    int result = device_order_create(building->trace, &order, building->err);
+    int result = device_order_of(building->trace, &order, building->err);
     if (result < 0)
         return result;
     for (size_t i = 0; i < works->count; i++)

@@ -69,6 +69,7 @@ int trace_create(struct block_cache *cache, struct trace **ret_trace)
     trace->references = 1;
     trace->cache = block_cache_ref(cache);
     pthread_mutex_init(&trace->lock, NULL);
+    pthread_mutex_init(&trace->made_lock, NULL);
     *ret_trace = trace;
     return 0;
 }
@@ -93,6 +94,7 @@ void trace_unref(struct trace *trace)
     free(trace->aggregates.spans);
     free(trace->aggregates.samples);
     lod_set_destroy(trace->lods);
+    trace_made_finish(trace);
     live_aggregates_unref(trace->live);
     native_reader_unref(trace->reader);
     block_cache_unref(trace->cache);

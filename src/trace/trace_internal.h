@@ -4,6 +4,7 @@
 #define HP_TRACE_TRACE_INTERNAL_H
 
 #include "block.h"
+#include "made_once.h"
 #include "tables.h"
 
 /* Strings that snapshots share: the table and, for a copy of a growing one, its memory. */
@@ -23,6 +24,12 @@ struct trace_aggregates {
     struct span_aggregate *spans;
     struct sample_aggregate *samples;
     uint32_t span_count, sample_count;
+};
+
+struct trace_made { /* made_once.h */
+    trace_make *make;
+    void (*destroy)(void *made);
+    void *what;
 };
 
 struct native_reader; /* file_reader.c */
@@ -48,6 +55,9 @@ struct trace {
     struct live_aggregates *live; /* shared by the snapshots of one growing trace, or NULL */
     struct native_reader *reader; /* of a trace from a file; NULL otherwise */
     struct lod_set *lods;         /* lod.c: what was computed or read, under lock */
+    pthread_mutex_t made_lock;    /* of `made`; held while it is computed */
+    struct trace_made *made;
+    size_t made_count, made_capacity;
 };
 
 int trace_create(struct block_cache *cache, struct trace **ret_trace); /* empty, takes its own reference to the cache */
@@ -64,5 +74,6 @@ int live_resolve(const struct trace *trace, const struct block *block, struct de
 void native_reader_unref(struct native_reader *reader);
 void live_aggregates_unref(struct live_aggregates *live);
 void lod_set_destroy(struct lod_set *lods);
+void trace_made_finish(struct trace *trace);
 
 #endif

@@ -26,11 +26,12 @@ static int compare_lines(const void *left, const void *right)
 static void expect(struct cuda *cuda, const char *expected)
 {
     struct trace *trace = fixture_finish(cuda->builder);
-    struct device_order *order;
+    const struct device_order *order, *again;
     static char lines[64][96];
     char text[sizeof lines] = "";
     size_t count = 0;
-    assert_int_equal(device_order_create(trace, &order, NULL), 0);
+    assert_int_equal(device_order_of(trace, &order, NULL), 0);
+    assert_true(device_order_of(trace, &again, NULL) == 0 && again == order);
     for (size_t i = 0; i < order->relation_count; i++) {
         const struct device_relation *relation = &order->relations[i];
         snprintf(lines[count++], sizeof lines[0], "%s %s %s %s\n", kind_names[relation->kind], name_of(trace, relation->from),
@@ -42,7 +43,6 @@ static void expect(struct cuda *cuda, const char *expected)
     for (size_t i = 0; i < count; i++)
         strcat(text, lines[i]);
     assert_string_equal(text, expected);
-    device_order_destroy(order);
     trace_unref(trace);
 }
 

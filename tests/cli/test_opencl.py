@@ -405,7 +405,7 @@ def test_a_device_with_a_clock_of_its_own(runner, target, tmp_path, scenario):
     (tmp_path / "clock.c").write_text(OTHER_CLOCK)
     compiler = shutil.which("cc") or shutil.which("gcc")
     subprocess.run([compiler, "-D_GNU_SOURCE", "-shared", "-fPIC", tmp_path / "clock.c", "-o", tmp_path / "clock.so", "-ldl"], check=True)
-    _, run = runner.compare([target, *scenario], OPENCL, env={"LD_PRELOAD": str(tmp_path / "clock.so")})
+    _, run = runner.compare([target, *scenario], OPENCL, env={"LD_PRELOAD": "clock.so", "LD_LIBRARY_PATH": str(tmp_path)})
     assert lost(run) == [] and early(run) == []
     [clock] = run.query("select cast(value as integer) error from metadata where key = 'clock.device.0.error_ns'")
     assert 0 < clock["error"] < 1000000000

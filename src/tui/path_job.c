@@ -49,7 +49,7 @@ static int find(struct trace *trace, const char *filter, const struct progress *
         result = error_set(err, -ECANCELED, "stopped");
     progress_update(progress, "summing up waits", 0, 0);
     if (result == 0)
-        result = wait_blame_create(trace, NULL, &found.blame.rows, &found.blame.count, err);
+        result = wait_blame_create_named(trace, NULL, &found.blame.rows, &found.blame.count, err);
     if (result == 0)
         *ret_result = found;
     else

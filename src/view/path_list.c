@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "display_name.h"
 #include "lane_label.h"
 #include "units.h"
 
@@ -226,6 +227,18 @@ static void add_hops(struct filling *filling)
         grid_set(filling->grid, 0, 0, "there are more: `hprofiler critical-path --top 0` lists all");
 }
 
+/* What was waited for: a call, or the function that was sampled most in code outside of calls. */
+static void add_cause(const struct filling *filling, const struct wait_blame *blame, struct text *out)
+{
+    const char *cause = trace_text(filling->trace, blame->cause), *function = trace_text(filling->trace, blame->function);
+    if (*cause || !*function) {
+        text_add_string(out, *cause ? cause : "code outside of calls");
+        return;
+    }
+    text_add_display_name(out, function);
+    text_addf(out, " (%.0f %% of samples)", 100 * blame->function_share);
+}
+
 /* "MPI_Recv of rank 1 main (101) waited for MPI_Send of rank 0 main (100)". Where nobody is to blame: why it
  * waited. */
 static void add_blame_text(const struct filling *filling, const struct wait_blame *blame, struct text *out)
@@ -239,7 +252,8 @@ static void add_blame_text(const struct filling *filling, const struct wait_blam
                   wait_pattern_name((enum wait_pattern)blame->pattern));
         return;
     }
-    text_addf(out, *victim ? " waited for %s" : " had nothing to do until %s", *cause ? cause : "code outside of calls");
+    text_add_string(out, *victim ? " waited for " : " had nothing to do until ");
+    add_cause(filling, blame, out);
     if (blame->cause_lane.index == ID_NONE)
         return;
     text_add_string(out, " of ");

@@ -49,9 +49,9 @@ def tool(*names):
 class Case:
     """A program, how it is started, and the changes that are tried: (activity, factor, filter of what-if)."""
 
-    def __init__(self, name, backends, build, command, changes, threads=None, note=""):
+    def __init__(self, name, backends, build, command, changes, threads=None, note="", environment=None):
         self.name, self.backends, self.build, self.command, self.changes, self.note = name, backends, build, command, changes, note
-        self.environment = {"OMP_NUM_THREADS": str(threads)} if threads else {}
+        self.environment = {**({"OMP_NUM_THREADS": str(threads)} if threads else {}), **(environment or {})}
 
 
 def compiled(compiler, *flags, libraries=("-lm",)):
@@ -86,7 +86,8 @@ CASES = [
     Case("hybrid", "cpu,mpi,openmp", compiled(MPICC, "-fopenmp"), ranks(2),
          [("team_part", 0.5, "kind=compute,path=*team_part*"), ("master_part", 2, "kind=compute,path=*master_part*")], threads=1),
     Case("opencl_pipeline", "cpu,opencl", compiled(("gcc",), libraries=("-lOpenCL", "-lm")), alone,
-         [("transform", 0.5, "kind=kernel,name=transform"), ("prepare", 4, "kind=compute,path=*prepare*"), ("finish_up", 3, "kind=kernel,name=finish_up")]),
+         [("transform", 0.5, "kind=kernel,name=transform"), ("prepare", 4, "kind=compute,path=*prepare*"), ("finish_up", 3, "kind=kernel,name=finish_up")],
+         environment={"POCL_AFFINITY": "1"}), # each of its workers on a processor of its own: else two of them may share one for a whole kernel
     Case("openmp_contended", "cpu,openmp", compiled(("clang", "clang-14"), "-fopenmp"), alone,
          [("greedy", 0.5, "kind=compute,path=*greedy*"), ("modest", 0.5, "kind=compute,path=*modest*")], threads=4, note="4 threads contend for the processors"),
     Case("cuda_streams", "cuda", compiled(("nvcc", "/usr/local/cuda/bin/nvcc"), "-arch=native", libraries=()), alone,

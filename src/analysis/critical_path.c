@@ -15,54 +15,40 @@
 
 #define POINTS_FOR_THREADS (UINT32_C(1) << 18) /* below it threads cost more than they bring */
 
-struct way {
-    int64_t length_ns, explained_ns;
-    uint8_t confidence;
-};
-
-static bool better(const struct way *way, const struct way *other)
-{
-    if (way->length_ns != other->length_ns)
-        return way->length_ns > other->length_ns;
-    if (way->explained_ns != other->explained_ns)
-        return way->explained_ns > other->explained_ns;
-    return way->confidence < other->confidence;
-}
-
 static struct way way_along_lane(const struct longest_ways *ways, uint32_t previous, uint32_t point)
 {
-    const struct dependency_graph *graph = ways->graph;
-    return (struct way){.length_ns = ways->length_ns[previous] + graph->interval_weight_ns[point],
-                        .explained_ns = ways->explained_ns[previous] + interval_explained(graph, point),
-                        .confidence = ways->confidence[previous]};
+    struct way way = way_at(ways, previous), by = way_of_interval(ways->graph, point);
+    return way_extended(&way, &by);
 }
 
 static struct way way_by_edge(const struct longest_ways *ways, const struct graph_edge *edge)
 {
-    uint8_t before = ways->confidence[edge->from];
-    return (struct way){.length_ns = ways->length_ns[edge->from] + edge->weight_ns,
-                        .explained_ns = ways->explained_ns[edge->from] + edge_explained(edge),
-                        .confidence = before > edge->confidence ? before : edge->confidence};
+    struct way way = way_at(ways, edge->from), by = way_of_edge(edge);
+    return way_extended(&way, &by);
+}
+
+struct way critical_path_best_way(const struct longest_ways *ways, uint32_t point)
+{
+    const struct dependency_graph *graph = ways->graph;
+    uint32_t previous = graph_previous_point(graph, point);
+    struct way best = {.length_ns = INT64_MIN};
+    if (previous != POINT_NONE)
+        best = way_along_lane(ways, previous, point);
+    for (uint32_t e = graph->first_edge[point]; e < graph->first_edge[point + 1]; e++) {
+        struct way way = way_by_edge(ways, &graph->edges[e]);
+        if (way_better(&way, &best))
+            best = way;
+    }
+    if (best.length_ns == INT64_MIN)
+        best = (struct way){.length_ns = graph->time_ns[point] - graph->begin_ns};
+    return best;
 }
 
 static void find_ways(struct longest_ways *ways)
 {
-    const struct dependency_graph *graph = ways->graph;
-    for (uint32_t i = 0; i < graph->point_count; i++) {
-        uint32_t point = graph->order[i], previous = graph_previous_point(graph, point);
-        struct way best = {.length_ns = INT64_MIN};
-        if (previous != POINT_NONE)
-            best = way_along_lane(ways, previous, point);
-        for (uint32_t e = graph->first_edge[point]; e < graph->first_edge[point + 1]; e++) {
-            struct way way = way_by_edge(ways, &graph->edges[e]);
-            if (better(&way, &best))
-                best = way;
-        }
-        if (best.length_ns == INT64_MIN)
-            best = (struct way){.length_ns = graph->time_ns[point] - graph->begin_ns};
-        ways->length_ns[point] = best.length_ns;
-        ways->explained_ns[point] = best.explained_ns;
-        ways->confidence[point] = best.confidence;
+    for (uint32_t i = 0; i < ways->graph->point_count; i++) {
+        struct way best = critical_path_best_way(ways, ways->graph->order[i]);
+        way_keep(ways, ways->graph->order[i], &best);
     }
 }
 
@@ -80,19 +66,15 @@ static uint32_t find_end(const struct longest_ways *ways)
     uint32_t best = POINT_NONE;
     struct way best_way = {.length_ns = INT64_MIN};
     for (uint32_t p = 0; p < ways->graph->point_count; p++) {
-        struct way way = {ways->length_ns[p], ways->explained_ns[p], ways->confidence[p]};
-        if (better(&way, &best_way) ||
-            (!better(&best_way, &way) && best != POINT_NONE && lower(ways->graph, p, best))) {
+        struct way way = way_at(ways, p);
+        if (way_better(&way, &best_way) ||
+            (!way_better(&best_way, &way) && best != POINT_NONE && lower(ways->graph, p, best))) {
             best_way = way;
             best = p;
         }
     }
     return best;
 }
-
-struct back_step {
-    uint32_t from, edge;
-};
 
 static bool edge_surer(const struct dependency_graph *graph, uint32_t edge, uint32_t other)
 {
@@ -102,7 +84,7 @@ static bool edge_surer(const struct dependency_graph *graph, uint32_t edge, uint
     return left->rule != right->rule ? left->rule < right->rule : edge < other;
 }
 
-static struct back_step step_back(const struct longest_ways *ways, uint32_t point, uint8_t least)
+struct back_step critical_path_step_back(const struct longest_ways *ways, uint32_t point, uint8_t least)
 {
     const struct dependency_graph *graph = ways->graph;
     uint32_t previous = graph_previous_point(graph, point);
@@ -132,7 +114,7 @@ static int walk_back(struct critical_path *path, const struct longest_ways *ways
     size_t capacity = 0;
     uint32_t count = 0;
     for (uint32_t point = end; point != POINT_NONE;) {
-        struct back_step back = step_back(ways, point, ways->confidence[end]);
+        struct back_step back = critical_path_step_back(ways, point, ways->confidence[end]);
         struct path_step *grown = array_reserve(steps, &capacity, (size_t)count + 1, sizeof *steps);
         if (!grown) {
             free(steps);
@@ -217,6 +199,12 @@ static void find_bounds(struct critical_path *path)
         path->length_low_ns = path->length_ns;
 }
 
+void critical_path_sum_up(struct critical_path *path)
+{
+    sum_up(path);
+    find_bounds(path);
+}
+
 static void find_tails(void *ways)
 {
     critical_path_find_tails(ways);
@@ -248,8 +236,7 @@ static int find_path(struct critical_path *path, struct longest_ways *ways, stru
     path->explained_ns = ways->explained_ns[end];
     path->least_confidence = ways->confidence[end];
     path->start_ns = ways->length_ns[path->steps[0].point];
-    sum_up(path);
-    find_bounds(path);
+    critical_path_sum_up(path);
     return 0;
 }
 

@@ -35,6 +35,7 @@ struct near_path {
         point;     /* it meets the path at `point`, coming from `from`; POINT_NONE: it ends at `from`, another end */
     uint32_t edge; /* EDGE_NONE: along the lane */
     int64_t slack_ns, bound_ns;
+    uint64_t order; /* of equal slack they stand in this order: as they come to the path from its begin on, then those that end elsewhere by lane */
 };
 
 struct critical_path {

@@ -22,12 +22,6 @@ void critical_path_find_tails(struct longest_ways *ways)
     }
 }
 
-struct near_list {
-    struct near_path *paths; /* room for NEAR_PATHS_MAX, sorted by slack */
-    uint32_t count;
-    uint64_t found;
-};
-
 static void note_near(struct near_list *list, const struct near_path *near)
 {
     list->found++;
@@ -40,6 +34,7 @@ static void note_near(struct near_list *list, const struct near_path *near)
     for (uint32_t i = last; i > at; i--)
         list->paths[i] = list->paths[i - 1];
     list->paths[at] = *near;
+    list->paths[at].order = list->order;
 }
 
 static int64_t bound_between(const struct dependency_graph *graph, uint32_t lane, uint32_t other)
@@ -49,11 +44,9 @@ static int64_t bound_between(const struct dependency_graph *graph, uint32_t lane
     return graph_clock_bound(&graph->lanes[lane], &graph->lanes[other]);
 }
 
-static void look_beside(const struct critical_path *path, const struct longest_ways *ways, const int64_t *tail_ns,
-                        uint32_t step, struct near_list *list)
+void near_look_beside(struct near_list *list, const struct longest_ways *ways, uint32_t point, uint32_t on_path)
 {
-    const struct dependency_graph *graph = path->graph;
-    uint32_t point = path->steps[step].point, on_path = step > 0 ? path->steps[step - 1].point : POINT_NONE;
+    const struct dependency_graph *graph = ways->graph;
     for (uint32_t e = graph->first_edge[point]; e < graph->first_edge[point + 1]; e++) {
         const struct graph_edge *edge = &graph->edges[e];
         if (edge->from == on_path)
@@ -62,7 +55,7 @@ static void look_beside(const struct critical_path *path, const struct longest_w
             .from = edge->from,
             .point = point,
             .edge = e,
-            .slack_ns = path->length_ns - (ways->length_ns[edge->from] + edge->weight_ns + tail_ns[point]),
+            .slack_ns = list->length_ns - (ways->length_ns[edge->from] + edge->weight_ns + ways->tail_ns[point]),
             .bound_ns = on_path == POINT_NONE ? 0 : bound_between(graph, graph->lane[edge->from], graph->lane[on_path]),
         };
         if (near.slack_ns <= near.bound_ns)
@@ -75,42 +68,45 @@ static void look_beside(const struct critical_path *path, const struct longest_w
         .from = previous,
         .point = point,
         .edge = EDGE_NONE,
-        .slack_ns = path->length_ns - (ways->length_ns[previous] + graph->interval_weight_ns[point] + tail_ns[point]),
+        .slack_ns = list->length_ns - (ways->length_ns[previous] + graph->interval_weight_ns[point] + ways->tail_ns[point]),
         .bound_ns = bound_between(graph, graph->lane[previous], graph->lane[on_path]),
     };
     if (near.slack_ns <= near.bound_ns)
         note_near(list, &near);
 }
 
-/* Lanes whose last point is as late as the path's end, within the bound. */
-static void look_at_ends(const struct critical_path *path, const struct longest_ways *ways, struct near_list *list)
+void near_look_at_end(struct near_list *list, const struct longest_ways *ways, uint32_t lane, const struct graph_lane *end_lane)
 {
-    const struct dependency_graph *graph = path->graph;
-    uint32_t end = path->steps[path->step_count - 1].point;
-    for (uint32_t l = 0; l < graph->lane_count; l++) {
-        if (graph->lanes[l].point_count == 0 || l == graph->lane[end])
-            continue;
-        uint32_t last = graph->lanes[l].first_point + graph->lanes[l].point_count - 1;
-        struct near_path near = {.from = last,
-                                 .point = POINT_NONE,
-                                 .edge = EDGE_NONE,
-                                 .slack_ns = path->length_ns - ways->length_ns[last],
-                                 .bound_ns = bound_between(graph, l, graph->lane[end])};
-        if (near.slack_ns <= near.bound_ns)
-            note_near(list, &near);
-    }
+    const struct graph_lane *of = &ways->graph->lanes[lane];
+    if (of->point_count == 0)
+        return;
+    uint32_t last = of->first_point + of->point_count - 1;
+    struct near_path near = {.from = last,
+                             .point = POINT_NONE,
+                             .edge = EDGE_NONE,
+                             .slack_ns = list->length_ns - ways->length_ns[last],
+                             .bound_ns = end_lane ? graph_clock_bound(of, end_lane) : 0};
+    if (near.slack_ns <= near.bound_ns)
+        note_near(list, &near);
 }
 
 int critical_path_find_slack(struct critical_path *path, struct longest_ways *ways)
 {
     int64_t *tail_ns = ways->tail_ns;
-    struct near_list list = {.paths = calloc(NEAR_PATHS_MAX, sizeof *list.paths)};
+    const struct dependency_graph *graph = path->graph;
+    struct near_list list = {.paths = calloc(NEAR_PATHS_MAX, sizeof *list.paths), .length_ns = path->length_ns};
     if (!list.paths)
         return -ENOMEM;
-    for (uint32_t s = 0; s < path->step_count; s++)
-        look_beside(path, ways, tail_ns, s, &list);
-    if (path->step_count > 0)
-        look_at_ends(path, ways, &list);
+    for (uint32_t s = 0; s < path->step_count; s++) {
+        list.order = s;
+        near_look_beside(&list, ways, path->steps[s].point, s > 0 ? path->steps[s - 1].point : POINT_NONE);
+    }
+    uint32_t end_lane = path->step_count > 0 ? graph->lane[path->steps[path->step_count - 1].point] : LANE_NONE;
+    for (uint32_t l = 0; path->step_count > 0 && l < graph->lane_count; l++) {
+        list.order = NEAR_END_ORDER | l;
+        if (l != end_lane)
+            near_look_at_end(&list, ways, l, end_lane != LANE_NONE ? &graph->lanes[end_lane] : NULL);
+    }
     path->near_paths = list.paths;
     path->near_count = list.count;
     path->near_found = list.found;

@@ -95,6 +95,7 @@ struct dependency_graph {
     int64_t begin_ns, end_ns;       /* makespan: earliest and latest point */
 
     struct graph_counts {
+        uint64_t points, edges; /* of the whole graph, where this is a part of it that was put together for its path */
         uint64_t by_rule[EDGE_RULE_COUNT][CONFIDENCE_COUNT]; /* edges that are in the graph */
         uint64_t below_medium;  /* not used for want of confidence */
         uint64_t backward;      /* the effect came before the cause by more than the clock bound: not used */

@@ -162,7 +162,7 @@ static void shrink(void *column, uint32_t count, size_t item_size)
         memcpy(column, &items, sizeof items);
 }
 
-static int number_lanes(struct graph_builder *builder)
+int graph_number_lanes(struct graph_builder *builder)
 {
     struct graph_columns *columns = &builder->columns;
     shrink(&columns->time_ns, builder->point_count, sizeof *columns->time_ns);
@@ -195,7 +195,7 @@ static void find_extent(struct dependency_graph *graph)
     }
 }
 
-static int hand_over(struct graph_builder *builder, struct dependency_graph **ret_graph)
+int graph_builder_hand_over(struct graph_builder *builder, struct dependency_graph **ret_graph)
 {
     struct graph_columns *columns = malloc(sizeof *columns);
     struct dependency_graph *graph = calloc(1, sizeof *graph);
@@ -223,7 +223,13 @@ static int hand_over(struct graph_builder *builder, struct dependency_graph **re
         .preempted = columns->preempted,
         .hold = columns,
     };
+    graph->counts.points = builder->point_count;
+    graph->counts.edges = builder->edge_count;
     find_extent(graph);
+    if (builder->share) {
+        graph->begin_ns = builder->share->begin_ns;
+        graph->end_ns = builder->share->end_ns;
+    }
     for (uint32_t p = builder->lane_point_count; p < builder->point_count; p++)
         if (builder->join_lane[p - builder->lane_point_count] == LANE_NONE) /* nobody came: any time will do */
             builder->columns.time_ns[p] = graph->begin_ns;
@@ -238,24 +244,33 @@ int graph_find_preempted(struct graph_builder *builder, struct error *err)
     return columns->preempted || !columns->trace ? 0 : preempted_of_trace(columns->trace, &columns->preempted, err);
 }
 
-int graph_builder_finish(struct graph_builder *builder, struct dependency_graph **ret_graph, struct error *err)
+int graph_builder_prepare(struct graph_builder *builder)
 {
-    int result = number_lanes(builder);
+    int result = graph_number_lanes(builder);
     if (result == 0)
         result = graph_sort_edges(builder);
-    graph_find_clocks(builder);
+    if (!builder->share)
+        graph_find_clocks(builder);
     if (result == 0)
         result = graph_check_times(builder);
+    uint64_t cycles = builder->counts.cycles;
     if (result == 0)
         result = graph_order(builder);
-    if (result == 0) {
+    builder->circular = builder->counts.cycles != cycles;
+    if (result == 0)
         graph_compact(builder);
+    return result;
+}
+
+int graph_builder_finish(struct graph_builder *builder, struct dependency_graph **ret_graph, struct error *err)
+{
+    int result = graph_builder_prepare(builder);
+    if (result == 0)
         result = graph_weigh(builder);
-    }
     if (result == 0 && graph_find_preempted(builder, err) < 0)
         return err && err->code ? err->code : -ENOMEM;
     if (result == 0)
-        result = hand_over(builder, ret_graph);
+        result = graph_builder_hand_over(builder, ret_graph);
     if (result < 0)
         return error_set(err, result, "the dependency graph (%u points, %u edges) needs more memory than there is",
                          builder->point_count, builder->pending_count);

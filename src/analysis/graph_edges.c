@@ -134,6 +134,21 @@ static void walk_joins(struct graph_builder *builder, struct join_walk *walk, ui
     }
 }
 
+/* Foreign joins' were found elsewhere. */
+static void give_join_times(struct graph_builder *builder)
+{
+    const struct builder_share *share = builder->share;
+    for (uint32_t p = builder->lane_point_count; share && p < builder->point_count; p++) {
+        const struct foreign_join *join = p < share->first_own_join ? &share->before[p - builder->lane_point_count]
+                                          : p >= share->own_join_end ? &share->behind[p - share->own_join_end]
+                                                                     : NULL;
+        if (!join)
+            continue;
+        builder->columns.time_ns[p] = join->time_ns;
+        builder->join_lane[p - builder->lane_point_count] = join->lane;
+    }
+}
+
 static int set_join_times(struct graph_builder *builder)
 {
     size_t count = builder->point_count - builder->lane_point_count;
@@ -192,6 +207,8 @@ static void check_chunk(void *context, void *state, uint32_t first, uint32_t end
 int graph_check_times(struct graph_builder *builder)
 {
     int result = set_join_times(builder);
+    if (result == 0)
+        give_join_times(builder);
     uint32_t chunks;
     CLEANUP(freep) void *states = NULL;
     if (result == 0)

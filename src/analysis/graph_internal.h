@@ -36,6 +36,18 @@ struct graph_columns {
     uint32_t *order;
 };
 
+/* What a builder has of a graph that is made in several places (graph_share.h): its own points, and those of others that its edges come
+ * from, whose times were found elsewhere. */
+struct builder_share {
+    const bool *foreign_lanes;                /* by lane */
+    uint32_t first_own_join, own_join_end;    /* points; the other joins are foreign */
+    const struct foreign_join {
+        int64_t time_ns;
+        uint32_t lane;                        /* whose clock its time is in; LANE_NONE: nobody came to it */
+    } *before, *behind;                       /* in the order of their points */
+    int64_t begin_ns, end_ns;                 /* of the whole */
+};
+
 struct graph_builder {
     struct graph_columns columns;
     size_t lane_capacity, time_capacity, interval_capacity, span_capacity, weight_capacity, pending_capacity;
@@ -46,10 +58,24 @@ struct graph_builder {
     uint32_t *join_lane;  /* by join: the lane that came last, whose clock its time is in */
     uint32_t edge_count;
     struct graph_counts counts;
+    bool circular;                     /* edges were dropped because they went round in a circle */
+    const struct builder_share *share; /* NULL: all is its own. Its lanes' clocks are known then */
 };
 
 /* Fills columns.preempted, where it is not yet and there is a trace. */
 int graph_find_preempted(struct graph_builder *builder, struct error *err);
+/* Whether what leads to a point is known here. */
+static inline bool graph_builder_owns(const struct graph_builder *builder, uint32_t point)
+{
+    const struct builder_share *share = builder->share;
+    uint32_t lane = builder->columns.lane[point];
+    if (!share)
+        return true;
+    return lane != LANE_NONE ? !share->foreign_lanes[lane] : point >= share->first_own_join && point < share->own_join_end;
+}
+
+/* Each point's lane; gives back what is too much of the columns. */
+int graph_number_lanes(struct graph_builder *builder);
 /* Edges of points [first_edge[p], first_edge[p + 1]) in the order they were added. */
 int graph_sort_edges(struct graph_builder *builder);
 /* Sets joins' times, drops edges whose effect came first, lowers what lies under the clock bound. */
@@ -58,6 +84,15 @@ int graph_check_times(struct graph_builder *builder);
 int graph_order(struct graph_builder *builder);
 void graph_compact(struct graph_builder *builder);
 int graph_weigh(struct graph_builder *builder);
+/* The same in two passes: what bound and the least lags of classes; with the least of all places what the rest weighs. */
+struct map;
+int graph_find_bounds(struct graph_builder *builder, struct map *least);
+int graph_note_lag(struct map *least, uint64_t class_key, int64_t lag_ns);
+int graph_weigh_rest(struct graph_builder *builder, const struct map *least);
+
+/* graph_builder_finish in two parts, between which points are weighed. */
+int graph_builder_prepare(struct graph_builder *builder);
+int graph_builder_hand_over(struct graph_builder *builder, struct dependency_graph **ret_graph);
 
 /* How far a lag between two points may be wrong for their clocks; 0 within one clock. */
 int64_t graph_lag_bound(const struct graph_builder *builder, uint32_t from, uint32_t to);

@@ -89,7 +89,8 @@ static int pack_all(struct graph_rules *rules, uint32_t first_track, uint64_t sh
     if (code == 0) {
         const struct graph_builder *builder = rules->builder;
         const struct piece_head head = {.spans = rules->span_count, .joins = builder->point_count - builder->lane_point_count,
-                                        .below_medium = builder->counts.below_medium, .before_nccl = rules->before_nccl};
+                                        .below_medium = builder->counts.below_medium, .before_nccl = rules->before_nccl,
+                                        .lost = rules->lost_anywhere || rules->loss_count};
         parcel_put(parcel, &head, 1, sizeof head);
         pack_lanes(rules, first_track, parcel);
         parcel_put(parcel, builder->pending, builder->pending_count, sizeof *builder->pending);
@@ -116,4 +117,29 @@ int graph_piece_pack(const struct trace *piece, uint32_t first_track, uint64_t s
     if (code == 0 && parcel->failed)
         code = -ENOMEM;
     return code < 0 && !err->text[0] ? error_set_errno(err, code, "the dependency graph") : code;
+}
+
+int graph_piece_look(const struct parcel *piece, struct packed_piece *ret_packed)
+{
+    struct parcel parcel = *piece;
+    struct packed_piece packed = {0};
+    size_t heads, intervals, spans, classes;
+    *ret_packed = packed;
+    if (!piece->size)
+        return 0;
+    parcel.position = 0;
+    const struct piece_head *head = parcel_take(&parcel, sizeof *head, &heads);
+    packed.lanes = parcel_take(&parcel, sizeof *packed.lanes, &packed.lane_count);
+    packed.time_ns = parcel_take(&parcel, sizeof *packed.time_ns, &packed.point_count);
+    packed.interval = parcel_take(&parcel, sizeof *packed.interval, &intervals);
+    packed.span = parcel_take(&parcel, sizeof *packed.span, &spans);
+    packed.classes = parcel_take(&parcel, sizeof *packed.classes, &classes);
+    packed.edges = parcel_take(&parcel, sizeof *packed.edges, &packed.edge_count);
+    packed.shared = parcel_take(&parcel, sizeof *packed.shared, &packed.shared_count);
+    packed.leavings = parcel_take(&parcel, sizeof *packed.leavings, &packed.leaving_count);
+    if (parcel.failed || heads != 1 || intervals != packed.point_count || spans != intervals || classes != intervals)
+        return -EBADMSG;
+    packed.head = *head;
+    *ret_packed = packed;
+    return 0;
 }

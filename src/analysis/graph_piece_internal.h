@@ -7,6 +7,7 @@
 
 struct piece_head {
     uint32_t spans, joins;
+    uint32_t lost; /* not 0: records are missing somewhere */
     uint32_t before_nccl; /* of the edges: those that come before NCCL's */
     uint64_t below_medium;
 };
@@ -18,5 +19,29 @@ struct piece_span { /* of those that are in the shared parts, too, in their orde
     uint32_t begin_point, end_point;
     uint32_t kind;
 };
+struct leaving { /* a thread leaves its processor */
+    uint64_t cpu; /* and its machine: machine_cpu() */
+    int64_t begin_ns, end_ns;
+    int64_t next_ns;   /* when it left the next time; INT64_MAX: never */
+    uint64_t next_cpu; /* where it ran until then */
+    uint32_t lane;
+    bool preempted;
+};
+
+/* All that is in a packed piece. */
+struct packed_piece {
+    struct piece_head head;
+    const struct piece_lane *lanes;
+    const int64_t *time_ns;
+    const uint8_t *interval;
+    const span_id *span;
+    const uint32_t *classes;
+    const struct pending_edge *edges;
+    const struct piece_span *shared;
+    const struct leaving *leavings;
+    size_t lane_count, point_count, edge_count, shared_count, leaving_count;
+};
+/* The piece stays as it is. Nothing of an empty parcel. -EBADMSG. */
+int graph_piece_look(const struct parcel *piece, struct packed_piece *ret_packed);
 
 #endif

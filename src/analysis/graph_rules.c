@@ -69,7 +69,8 @@ static bool is_doubtful(const struct graph_rules *rules, uint32_t point)
     if (point >= rules->builder->lane_point_count)
         return false;
     uint32_t process = process_of(rules, point);
-    int64_t end_ns = graph_rules_time(rules, point), begin_ns = point ? graph_rules_time(rules, point - 1) : end_ns;
+    bool first = rules->builder->columns.lanes[graph_rules_lane(rules, point)].first_point == point;
+    int64_t end_ns = graph_rules_time(rules, point), begin_ns = first ? end_ns : graph_rules_time(rules, point - 1);
     if (rules->lost_anywhere && !rules->numbered[process])
         return true;
     size_t low = 0, high = rules->loss_count;

@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/parcel.h"
-#include "graph_rules.h"
+#include "graph_piece_internal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,14 +18,6 @@
 #define SWITCH_NS 50000 /* from one thread's leaving to the other's return: one switch, one reading of the clock each */
 #define CPU_UNKNOWN UINT64_MAX
 
-struct leaving {
-    uint64_t cpu; /* and its machine: machine_cpu() */
-    int64_t begin_ns, end_ns;
-    int64_t next_ns;   /* when it left the next time; INT64_MAX: never */
-    uint64_t next_cpu; /* where it ran until then */
-    uint32_t lane;
-    bool preempted;
-};
 struct leavings {
     struct leaving *items;
     size_t count, capacity;

@@ -21,10 +21,10 @@ struct weigh_state {
 
 struct weighing {
     struct graph_builder *builder;
-    struct map least;
+    const struct map *least;
 };
 
-static int note_lag(struct map *least, uint64_t class_key, int64_t lag_ns)
+int graph_note_lag(struct map *least, uint64_t class_key, int64_t lag_ns)
 {
     uint64_t known;
     if ((uint32_t)class_key == 0 || (map_get(least, class_key, &known) && (int64_t)known <= lag_ns))
@@ -98,7 +98,7 @@ static int weigh_interval(struct weigh_state *state, struct graph_columns *colum
         state->counts.unexplained++;
         state->counts.unexplained_ns += duration_ns;
     }
-    return has_edges && can_be_bound(kind) ? note_lag(&state->least, class_key, duration_ns) : 0;
+    return has_edges && can_be_bound(kind) ? graph_note_lag(&state->least, class_key, duration_ns) : 0;
 }
 
 static int find_bound(struct weigh_state *state, struct graph_columns *columns, uint32_t point)
@@ -111,7 +111,7 @@ static int find_bound(struct weigh_state *state, struct graph_columns *columns, 
         uint64_t class_key = (uint64_t)latest->rule << 32 | (uint32_t)latest->weight_ns;
         latest->bound = true;
         latest->weight_ns = lag_of(columns, latest->from, point);
-        return note_lag(&state->least, class_key, latest->weight_ns);
+        return graph_note_lag(&state->least, class_key, latest->weight_ns);
     }
     if (previous == POINT_NONE) {
         columns->interval_weight_ns[point] = 0;
@@ -125,7 +125,7 @@ static void find_bounds_chunk(void *context, void *chunk_state, uint32_t first, 
     struct weighing *weighing = context;
     struct weigh_state *state = chunk_state;
     for (uint32_t p = first; p < end && !state->failed; p++)
-        state->failed = find_bound(state, &weighing->builder->columns, p) < 0;
+        state->failed = graph_builder_owns(weighing->builder, p) && find_bound(state, &weighing->builder->columns, p) < 0;
 }
 
 static int64_t latest_source(const struct graph_columns *columns, uint32_t point, uint32_t previous)
@@ -152,14 +152,14 @@ static void weigh_rest_chunk(void *context, void *chunk_state, uint32_t first, u
             counts->by_rule[edge->rule][edge->confidence]++;
             bound |= edge->bound;
             if (!edge->bound)
-                edge->weight_ns = least_lag(&weighing->least, (uint64_t)edge->rule << 32 | (uint32_t)edge->weight_ns,
+                edge->weight_ns = least_lag(weighing->least, (uint64_t)edge->rule << 32 | (uint32_t)edge->weight_ns,
                                             lag_of(columns, edge->from, p), columns->time_ns[edge->from] == latest_ns);
         }
         if (bound)
             columns->interval_weight_ns[p] =
                 previous == POINT_NONE
                     ? 0
-                    : least_lag(&weighing->least, WAIT_CLASS | (uint32_t)columns->interval_weight_ns[p],
+                    : least_lag(weighing->least, WAIT_CLASS | (uint32_t)columns->interval_weight_ns[p],
                                 lag_of(columns, previous, p), columns->time_ns[previous] == latest_ns);
     }
 }
@@ -169,23 +169,23 @@ static int merge_least(struct map *least, const struct map *from)
     size_t position = 0;
     uint64_t key, lag_ns;
     while (map_next(from, &position, &key, &lag_ns))
-        if (note_lag(least, key, (int64_t)lag_ns) < 0)
+        if (graph_note_lag(least, key, (int64_t)lag_ns) < 0)
             return -ENOMEM;
     return 0;
 }
 
-static int find_bounds(struct weighing *weighing)
+int graph_find_bounds(struct graph_builder *builder, struct map *least)
 {
-    struct graph_builder *builder = weighing->builder;
+    struct weighing weighing = {.builder = builder};
     CLEANUP(freep) void *states = NULL;
     uint32_t chunks;
-    int result = graph_for_chunks(builder->point_count, sizeof(struct weigh_state), find_bounds_chunk, weighing,
+    int result = graph_for_chunks(builder->point_count, sizeof(struct weigh_state), find_bounds_chunk, &weighing,
                                   &states, &chunks);
     if (result < 0)
         return result;
     for (uint32_t c = 0; c < chunks; c++) {
         struct weigh_state *state = (struct weigh_state *)states + c;
-        if (state->failed || (result == 0 && merge_least(&weighing->least, &state->least) < 0))
+        if (state->failed || (result == 0 && merge_least(least, &state->least) < 0))
             result = -ENOMEM;
         builder->counts.unexplained += state->counts.unexplained;
         builder->counts.unexplained_ns += state->counts.unexplained_ns;
@@ -194,12 +194,12 @@ static int find_bounds(struct weighing *weighing)
     return result;
 }
 
-static int weigh_rest(struct weighing *weighing)
+int graph_weigh_rest(struct graph_builder *builder, const struct map *least)
 {
-    struct graph_builder *builder = weighing->builder;
+    struct weighing weighing = {.builder = builder, .least = least};
     CLEANUP(freep) void *states = NULL;
     uint32_t chunks;
-    int result = graph_for_chunks(builder->point_count, sizeof(struct graph_counts), weigh_rest_chunk, weighing,
+    int result = graph_for_chunks(builder->point_count, sizeof(struct graph_counts), weigh_rest_chunk, &weighing,
                                   &states, &chunks);
     for (uint32_t c = 0; result == 0 && c < chunks; c++)
         for (size_t rule = 0; rule < EDGE_RULE_COUNT; rule++)
@@ -211,11 +211,11 @@ static int weigh_rest(struct weighing *weighing)
 
 int graph_weigh(struct graph_builder *builder)
 {
-    struct weighing weighing = {.builder = builder};
-    map_init(&weighing.least);
-    int result = find_bounds(&weighing);
+    struct map least;
+    map_init(&least);
+    int result = graph_find_bounds(builder, &least);
     if (result == 0)
-        result = weigh_rest(&weighing);
-    map_finish(&weighing.least);
+        result = graph_weigh_rest(builder, &least);
+    map_finish(&least);
     return result;
 }

@@ -24,11 +24,17 @@ static bool is_device(const struct dependency_graph *graph, track_id track)
            (tracks[track.index].kind == TRACK_KIND_STREAM || tracks[track.index].kind == TRACK_KIND_DEVICE);
 }
 
+static void take_sums(struct totals *totals, const struct activity_sums *sums)
+{
+    for (size_t i = 0; i < sums->count; i++)
+        if (sums->items[i].activity < totals->activities->count)
+            totals->all_ns[sums->items[i].activity * (size_t)2 + sums->items[i].device] += sums->items[i].time_ns;
+}
+
 static void sum_all(struct totals *totals)
 {
     const struct dependency_graph *graph = totals->graph;
     for (uint32_t l = 0; l < graph->lane_count; l++) {
-        totals->device[l] = is_device(graph, graph->lanes[l].track);
         for (uint32_t i = 1; i < graph->lanes[l].point_count; i++) {
             uint32_t point = graph->lanes[l].first_point + i;
             if (graph->interval[point] == INTERVAL_WORK)
@@ -114,7 +120,7 @@ static int fill_rows(const struct totals *totals, struct path_imbalance *imbalan
 }
 
 int path_imbalance_create(const struct critical_path *path, const struct activities *activities, const struct activity_set *where,
-                          struct path_imbalance **ret_imbalance, struct error *err)
+                          const struct activity_sums *sums, struct path_imbalance **ret_imbalance, struct error *err)
 {
     size_t entries = (size_t)activities->count * 2;
     CLEANUP(path_imbalance_destroyp) struct path_imbalance *imbalance = calloc(1, sizeof *imbalance);
@@ -126,7 +132,12 @@ int path_imbalance_create(const struct critical_path *path, const struct activit
         .graph = path->graph, .activities = activities, .all_ns = all_ns, .path_ns = path_ns, .device = device, .asked = asked};
     if (!imbalance || !all_ns || !path_ns || !device || !asked)
         return error_set(err, -ENOMEM, "out of memory while comparing lanes");
-    sum_all(&totals);
+    for (uint32_t l = 0; l < path->graph->lane_count; l++)
+        device[l] = is_device(path->graph, path->graph->lanes[l].track);
+    if (sums)
+        take_sums(&totals, sums);
+    else
+        sum_all(&totals);
     sum_path(&totals, path, where);
     if (count_locations(&totals, imbalance) < 0 || fill_rows(&totals, imbalance) < 0)
         return error_set(err, -ENOMEM, "out of memory while comparing lanes");

@@ -29,9 +29,20 @@ struct path_imbalance {
     int64_t unused_ns;       /* waiting, idle, off the processor, not there */
 };
 
-/* `where`: only activities are rows that are on the path where it lies in the set; their times are of all lanes. */
+/* Work of an activity on all lanes of a sort, where it was summed elsewhere. */
+struct activity_sum {
+    uint32_t activity;
+    bool device;
+    int64_t time_ns;
+};
+struct activity_sums {
+    struct activity_sum *items;
+    size_t count;
+};
+
+/* `sums` NULL: they are made of the path's graph. `where`: only activities are rows that are on the path where it lies in the set; their times are of all lanes. */
 int path_imbalance_create(const struct critical_path *path, const struct activities *activities, const struct activity_set *where,
-                          struct path_imbalance **ret_imbalance, struct error *err);
+                          const struct activity_sums *sums, struct path_imbalance **ret_imbalance, struct error *err);
 void path_imbalance_destroy(struct path_imbalance *imbalance);
 DEFINE_CLEANUP(struct path_imbalance *, path_imbalance_destroy)
 

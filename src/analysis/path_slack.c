@@ -91,6 +91,21 @@ int path_slack_create(const struct critical_path *path, const struct activities 
     return 0;
 }
 
+int path_slack_of_rows(struct slack_row *rows, size_t count, struct path_slack **ret_slack)
+{
+    struct path_slack *slack = calloc(1, sizeof *slack);
+    if (!slack) {
+        free(rows);
+        return -ENOMEM;
+    }
+    slack->rows = rows;
+    slack->count = count;
+    if (count > 0)
+        qsort(rows, count, sizeof *rows, by_slack);
+    *ret_slack = slack;
+    return 0;
+}
+
 void path_slack_destroy(struct path_slack *slack)
 {
     if (!slack)

@@ -24,6 +24,8 @@ struct path_slack {
 /* `where` NULL: all. */
 int path_slack_create(const struct critical_path *path, const struct activities *activities,
                       const struct activity_set *where, struct path_slack **ret_slack, struct error *err);
+/* The same rows of several places, each of its own tracks, put together: they are taken over, and sorted. */
+int path_slack_of_rows(struct slack_row *rows, size_t count, struct path_slack **ret_slack);
 void path_slack_destroy(struct path_slack *slack);
 DEFINE_CLEANUP(struct path_slack *, path_slack_destroy)
 

@@ -157,6 +157,7 @@ int preempted_of_trace(const struct trace *trace, const struct preempted **ret_p
 
 int64_t preempted_within(const struct preempted *preempted, uint32_t track, int64_t begin_ns, int64_t end_ns)
 {
+    track -= preempted->first_track;
     size_t low = preempted->first[track], high = preempted->first[track + 1];
     int64_t sum_ns = 0;
     while (low < high) { /* the first that ends behind begin_ns */

@@ -14,6 +14,7 @@ struct preempted {
     struct preempted_stretch *stretches; /* by track, then begin: those of one thread do not overlap */
     size_t count;
     size_t *first;    /* by track: track_count + 1 entries */
+    uint32_t first_track; /* what tracks are numbered from by who asks: not 0 where the trace is a piece of theirs */
     bool known;       /* the trace has records of the scheduler */
 };
 

@@ -15,6 +15,8 @@ struct rank_group {
     int (*agree)(const struct rank_group *group, int code, struct error *err);
     /* Everybody's parcel to rank 0: `count` of them, by rank. The others' *all stay as they are. Each gives its own away. */
     int (*gather)(const struct rank_group *group, struct parcel *own, struct parcel *all);
+    /* Of rank 0's `count` parcels to each its own. They are given away. */
+    int (*scatter)(const struct rank_group *group, struct parcel *all, struct parcel *own);
     /* Rank 0's to all. */
     int (*broadcast)(const struct rank_group *group, struct parcel *parcel);
 };

@@ -196,8 +196,8 @@ static void json_slack(struct json *json, const struct path_report *report, uint
 static void json_graph(struct json *json, const struct dependency_graph *graph)
 {
     json_open(json, "graph", '{');
-    json_u64(json, "points", graph->point_count);
-    json_u64(json, "edges", graph->edge_count);
+    json_u64(json, "points", graph->counts.points);
+    json_u64(json, "edges", graph->counts.edges);
     json_u64(json, "below_medium", graph->counts.below_medium);
     json_u64(json, "backward", graph->counts.backward);
     json_i64(json, "largest_backward_ns", graph->counts.largest_backward_ns);

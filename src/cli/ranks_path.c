@@ -4,18 +4,22 @@
  *  1. each opens its share of the traces, and sends what others need of them: the shared parts, that is MPI's calls
  *  2. rank 0 merges the shared parts, so that clocks, processes and tracks are known, and tells all where their traces lie
  *  3. each places its traces there, cuts their lanes, and finds what depends on what, and waits for what, within processes
- *  4. rank 0 puts the pieces together with what goes between processes
+ *  4. what goes between processes is found in rank 0, the path by all (ranks_shares.h); or, where its edges go round in a circle, rank 0 puts the
+ *     pieces together
  */
 #include "ranks_path.h"
 
 #include "analysis/graph_piece.h"
 #include "analysis/node_merge_piece.h"
+#include "analysis/preempted.h"
 #include "base/array.h"
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/thread_pool.h"
 #include "formats/format.h"
 #include "open_together.h"
+#include "ranks_exchange.h"
+#include "ranks_shares.h"
 #include "trace/builder.h"
 
 #include <errno.h>
@@ -39,23 +43,35 @@ struct ranks_work {
     struct node_merge_report report;
     struct parcel frame;
     struct parcel graph, activities, blame; /* of its piece */
+    struct activities *own_activities;
+    struct preempted *own_preempted;
     bool with_blame;
 };
 
-static void work_finish(struct ranks_work *work)
+static void parts_free(struct ranks_work *work)
 {
-    inputs_finish(&work->inputs);
     for (uint32_t i = 0; i < work->part_count; i++) {
         trace_unref(work->parts[i]);
         free(work->part_names[i]);
     }
     free(work->parts);
     free(work->part_names);
+    work->parts = NULL;
+    work->part_names = NULL;
+    work->part_count = 0;
+}
+
+static void work_finish(struct ranks_work *work)
+{
+    inputs_finish(&work->inputs);
+    parts_free(work);
     node_merge_report_finish(&work->report);
     parcel_finish(&work->frame);
     parcel_finish(&work->graph);
     parcel_finish(&work->activities);
     parcel_finish(&work->blame);
+    activities_destroy(work->own_activities);
+    preempted_destroy(work->own_preempted);
 }
 
 void ranks_path_finish(struct ranks_path *path)
@@ -67,39 +83,6 @@ void ranks_path_finish(struct ranks_path *path)
     if (path->shared)
         trace_unref(path->shared);
     *path = (struct ranks_path){0};
-}
-
-/* Everybody's parcel in rank 0, as many as there are ranks; NULL elsewhere. */
-static int gather(const struct ranks_work *work, struct parcel *own, struct parcel **ret_all, struct error *err)
-{
-    size_t count = (size_t)work->group->count;
-    struct parcel *all = work->group->rank == 0 ? calloc(count, sizeof *all) : NULL;
-    int code = own->failed || (work->group->rank == 0 && !all) ? error_set(err, -ENOMEM, "out of memory") : 0;
-    code = work->group->agree(work->group, code, err);
-    if (code == 0)
-        code = work->group->gather(work->group, own, all);
-    if (code == 0) {
-        *ret_all = all;
-        return 0;
-    }
-    free(all);
-    return err->text[0] ? code : error_set_errno(err, code, "ranks cannot reach each other");
-}
-
-static int broadcast(const struct ranks_work *work, struct parcel *parcel, struct error *err)
-{
-    int code = work->group->agree(work->group, parcel->failed ? error_set(err, -ENOMEM, "out of memory") : 0, err);
-    if (code)
-        return code;
-    code = work->group->broadcast(work->group, parcel);
-    return code ? error_set_errno(err, code, "ranks cannot reach each other") : 0;
-}
-
-static void parcels_free(struct parcel *parcels, int count)
-{
-    for (int i = 0; parcels && i < count; i++)
-        parcel_finish(&parcels[i]);
-    free(parcels);
 }
 
 /* --- 1: the shares ------------------------------------------------------------------------------------------------ */
@@ -124,7 +107,7 @@ static int agree_on_kinds(struct ranks_work *work, struct error *err)
         kinds |= merge_shared_kinds(work->inputs.traces[i]);
     parcel_put_u64(&own, kinds);
     parcel_put_u64(&own, work->inputs.count);
-    int code = gather(work, &own, &all, err);
+    int code = ranks_gather(work->group, &own, &all, err);
     if (code)
         return code;
     kinds = 0;
@@ -133,8 +116,8 @@ static int agree_on_kinds(struct ranks_work *work, struct error *err)
     for (int i = 0; all && i < work->group->count; i++)
         parcel_put_u64(&whole, parcel_take_u64(&all[i]));
     parcel_put_u64(&whole, kinds);
-    parcels_free(all, work->group->count);
-    code = broadcast(work, &whole, err);
+    ranks_parcels_free(all, work->group->count);
+    code = ranks_broadcast(work->group, &whole, err);
     for (int i = 0; i < work->group->count && code == 0; i++) {
         uint64_t count = parcel_take_u64(&whole);
         work->first += i < work->group->rank ? (uint32_t)count : 0;
@@ -248,6 +231,7 @@ static int merge_parts(struct ranks_work *work, struct parcel *all, struct trace
         return code;
     warn_of_merge(&work->report, work->invocation->log);
     merge_frame_pack(*ret_shared, &work->report, &work->frame);
+    parts_free(work);
     return 0;
 }
 
@@ -257,20 +241,20 @@ static int share_parts(struct ranks_work *work, struct trace **ret_shared, struc
     struct parcel *all = NULL;
     int code = pack_parts(work, &own, err);
     if (code == 0)
-        code = gather(work, &own, &all, err);
+        code = ranks_gather(work->group, &own, &all, err);
     if (code)
         return code;
     if (work->group->rank == 0)
         code = merge_parts(work, all, ret_shared, err);
-    parcels_free(all, work->group->count);
+    ranks_parcels_free(all, work->group->count);
     code = work->group->agree(work->group, code, err);
-    return code ? code : broadcast(work, &work->frame, err);
+    return code ? code : ranks_broadcast(work->group, &work->frame, err);
 }
 
 /* --- 3: the pieces ------------------------------------------------------------------------------------------------ */
 
 /* What is found in a piece at the same time: none needs anything of the others. */
-enum { FIND_GRAPH, FIND_ACTIVITIES, FIND_BLAME, FIND_COUNT };
+enum { FIND_GRAPH, FIND_ACTIVITIES, FIND_PREEMPTED, FIND_BLAME, FIND_COUNT };
 
 struct finding {
     struct ranks_work *work;
@@ -285,14 +269,17 @@ static void find_part(void *context, size_t part)
     struct finding *finding = context;
     struct ranks_work *work = finding->work;
     struct error *err = &finding->errs[part];
-    CLEANUP(activities_destroyp) struct activities *activities = NULL;
     int code = 0;
     if (part == FIND_GRAPH)
         code = graph_piece_pack(finding->piece, finding->first_track, work->shared_kinds, work->progress, &work->graph, err);
     if (part == FIND_ACTIVITIES)
-        code = activities_create(finding->piece, NULL, &activities, err);
-    if (activities)
-        activities_pack(activities, finding->piece, &work->activities);
+        code = activities_create(finding->piece, NULL, &work->own_activities, err);
+    if (part == FIND_ACTIVITIES && code == 0)
+        activities_pack(work->own_activities, finding->piece, &work->activities);
+    if (part == FIND_PREEMPTED)
+        code = preempted_create(finding->piece, &work->own_preempted, err);
+    if (part == FIND_PREEMPTED && code == 0)
+        work->own_preempted->first_track = finding->first_track;
     if (part == FIND_BLAME && work->with_blame)
         code = wait_blame_pack(finding->piece, WAITS_WITHIN_PROCESSES, finding->first_track, &work->blame, err);
     finding->codes[part] = code;
@@ -361,17 +348,37 @@ static int join_blame(struct ranks_work *work, struct ranks_path *path, struct p
     return code;
 }
 
-static int join_graph(struct ranks_work *work, struct ranks_path *path, struct parcel *graphs, struct parcel *activity_pieces,
-                      enum path_dimension by, struct error *err)
+/* All in rank 0. */
+static int join_graph(struct ranks_work *work, struct ranks_path *path, struct activities *activities, enum path_dimension by, struct error *err)
 {
     struct dependency_graph *graph = NULL;
-    struct activities *activities = NULL;
-    int code = graph_pieces_join(path->shared, graphs, leave_out_empty(graphs, work->group->count), work->progress, &graph, err);
-    if (code == 0)
-        code = activities_join(activity_pieces, leave_out_empty(activity_pieces, work->group->count), &activities, err);
-    if (code == 0)
+    struct parcel *graphs = NULL;
+    int code = ranks_gather(work->group, &work->graph, &graphs, err);
+    if (code == 0 && work->group->rank == 0)
+        code = graph_pieces_join(path->shared, graphs, leave_out_empty(graphs, work->group->count), work->progress, &graph, err);
+    ranks_parcels_free(graphs, work->group->count);
+    if (code == 0 && work->group->rank == 0)
         return path_report_of_graph(graph, activities, by, work->progress, &path->report, err);
-    dependency_graph_destroy(graph);
+    activities_destroy(activities);
+    return code;
+}
+
+static int find_path(struct ranks_work *work, struct ranks_path *path, struct activities *activities, enum path_dimension by, struct error *err)
+{
+    struct shown_path shown = {0};
+    bool circle = false;
+    int code = ranks_shares_find(work->group, path->shared, &work->graph, work->own_activities, work->own_preempted,
+                                 work->progress, &shown, &circle, err);
+    if (code == 0 && circle) {
+        if (work->group->rank == 0)
+            log_warning(work->invocation->log, "edges between ranks go round in a circle: rank 0 finds the path in the graph of the whole run");
+        return join_graph(work, path, activities, by, err);
+    }
+    if (code == 0 && work->group->rank == 0)
+        code = path_report_of_shown(&shown, activities, by, work->progress, &path->report, err);
+    else
+        activities_destroy(activities);
+    shown_path_finish(&shown);
     return code;
 }
 
@@ -390,33 +397,38 @@ static void run_blame(void *context)
     blaming->code = join_blame(blaming->work, blaming->path, blaming->pieces, &blaming->err);
 }
 
-static int join_in_first(struct ranks_work *work, struct ranks_path *path, struct parcel *graphs, struct parcel *activities, struct parcel *blame,
-                         enum path_dimension by, struct error *err)
+/* Rank 0 joins the waits beside the rest. */
+static int find_beside(struct ranks_work *work, struct ranks_path *path, struct activities *activities, struct parcel *blame, enum path_dimension by,
+                       struct error *err)
 {
     struct blaming blaming = {.work = work, .path = path, .pieces = blame};
     CLEANUP(thread_pool_destroyp) struct thread_pool *pool = NULL;
-    bool beside = work->with_blame && thread_pool_create(1, &pool) == 0 && thread_pool_submit(pool, run_blame, &blaming) == 0;
-    int code = join_graph(work, path, graphs, activities, by, err);
+    bool wanted = work->with_blame && work->group->rank == 0;
+    bool beside = wanted && thread_pool_create(1, &pool) == 0 && thread_pool_submit(pool, run_blame, &blaming) == 0;
+    int code = find_path(work, path, activities, by, err);
     if (beside)
         thread_pool_wait(pool);
-    else if (work->with_blame && code == 0)
+    else if (wanted && code == 0)
         run_blame(&blaming);
     return code == 0 && blaming.code ? error_set(err, blaming.code, "%s", blaming.err.text) : code;
 }
 
 static int join(struct ranks_work *work, struct ranks_path *path, enum path_dimension by, struct error *err)
 {
-    struct parcel *graphs = NULL, *activities = NULL, *blame = NULL;
-    int code = gather(work, &work->graph, &graphs, err);
-    if (code == 0)
-        code = gather(work, &work->activities, &activities, err);
+    struct parcel *pieces = NULL, *blame = NULL;
+    struct activities *activities = NULL;
+    int code = ranks_gather(work->group, &work->activities, &pieces, err);
     if (code == 0 && work->with_blame)
-        code = gather(work, &work->blame, &blame, err);
+        code = ranks_gather(work->group, &work->blame, &blame, err);
     if (code == 0 && work->group->rank == 0)
-        code = join_in_first(work, path, graphs, activities, blame, by, err);
-    parcels_free(graphs, work->group->count);
-    parcels_free(activities, work->group->count);
-    parcels_free(blame, work->group->count);
+        code = activities_join(pieces, leave_out_empty(pieces, work->group->count), &activities, err);
+    ranks_parcels_free(pieces, work->group->count);
+    code = work->group->agree(work->group, code, err);
+    if (code == 0)
+        code = find_beside(work, path, activities, blame, by, err);
+    else
+        activities_destroy(activities);
+    ranks_parcels_free(blame, work->group->count);
     return code;
 }
 

@@ -39,12 +39,12 @@ static int message_size(size_t left)
     return (int)(left < AT_ONCE ? left : AT_ONCE);
 }
 
-static void send_to_first(const struct parcel *parcel)
+static void send_to(int rank, const struct parcel *parcel)
 {
     uint64_t size = parcel->size;
-    MPI_Send(&size, 1, MPI_UINT64_T, 0, TAG_SIZE, MPI_COMM_WORLD);
+    MPI_Send(&size, 1, MPI_UINT64_T, rank, TAG_SIZE, MPI_COMM_WORLD);
     for (size_t sent = 0; sent < size; sent += (size_t)message_size(size - sent))
-        MPI_Send(parcel->data + sent, message_size(size - sent), MPI_BYTE, 0, TAG_BYTES, MPI_COMM_WORLD);
+        MPI_Send(parcel->data + sent, message_size(size - sent), MPI_BYTE, rank, TAG_BYTES, MPI_COMM_WORLD);
 }
 
 static int receive_from(int rank, struct parcel *parcel)
@@ -61,7 +61,7 @@ static int receive_from(int rank, struct parcel *parcel)
 static int gather(const struct rank_group *group, struct parcel *own, struct parcel *all)
 {
     if (group->rank)
-        send_to_first(own);
+        send_to(0, own);
     else
         all[0] = *own;
     for (int rank = 1; group->rank == 0 && rank < group->count; rank++)
@@ -70,6 +70,20 @@ static int gather(const struct rank_group *group, struct parcel *own, struct par
     if (group->rank)
         parcel_finish(own);
     *own = (struct parcel)PARCEL_INIT;
+    return 0;
+}
+
+static int scatter(const struct rank_group *group, struct parcel *all, struct parcel *own)
+{
+    for (int rank = 1; group->rank == 0 && rank < group->count; rank++) {
+        send_to(rank, &all[rank]);
+        parcel_finish(&all[rank]);
+    }
+    if (group->rank == 0) {
+        *own = all[0];
+        all[0] = (struct parcel)PARCEL_INIT;
+    } else if (receive_from(0, own) < 0)
+        MPI_Abort(MPI_COMM_WORLD, ENOMEM);
     return 0;
 }
 
@@ -84,7 +98,7 @@ static int broadcast(const struct rank_group *group, struct parcel *parcel)
     return 0;
 }
 
-static struct rank_group joined = {.agree = agree, .gather = gather, .broadcast = broadcast};
+static struct rank_group joined = {.agree = agree, .gather = gather, .scatter = scatter, .broadcast = broadcast};
 
 static void leave(void)
 {

@@ -375,8 +375,8 @@ static void draw_graph(struct drawing *drawing, const char *dot)
     const struct graph_counts *counts = &graph->counts;
     char points[32], edges[32], time[32], number[32];
     struct text line = TEXT_INIT;
-    text_addf(&line, "%s points, %s edges", format_count(points, sizeof points, graph->point_count),
-              format_count(edges, sizeof edges, graph->edge_count));
+    text_addf(&line, "%s points, %s edges", format_count(points, sizeof points, counts->points),
+              format_count(edges, sizeof edges, counts->edges));
     if (counts->below_medium)
         text_addf(&line, "%s%s edges too unsure to be used", dot,
                   format_count(number, sizeof number, counts->below_medium));

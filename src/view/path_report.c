@@ -2,6 +2,7 @@
 /* From a trace to all that is shown of its critical path. */
 #include "path_report.h"
 
+#include "analysis/path_shown.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/thread_pool.h"
@@ -27,6 +28,7 @@ struct filling {
     struct path_report *report;
     const struct trace *trace;
     const struct path_report_options *options;
+    const struct activity_sums *sums; /* of a path that was found in shares */
     int activities_result, results[PART_COUNT];
     struct error activities_err, errs[PART_COUNT];
 };
@@ -73,9 +75,12 @@ static void fill_part(void *context, size_t part)
         result = path_hops_create(report->path, report->activities, report->where, &report->hops, err);
         break;
     case PART_IMBALANCE:
-        result = path_imbalance_create(report->path, report->activities, report->where, &report->imbalance, err);
+        result = path_imbalance_create(report->path, report->activities, report->where, filling->sums, &report->imbalance, err);
         break;
-    default: result = path_slack_create(report->path, report->activities, report->where, &report->slack, err); break;
+    default:
+        if (!report->slack)
+            result = path_slack_create(report->path, report->activities, report->where, &report->slack, err);
+        break;
     }
     filling->results[part] = result;
 }
@@ -103,7 +108,7 @@ static int fill(struct filling *filling, const struct progress *progress, struct
     if (result == 0 && progress_cancelled(progress))
         result = error_set(err, -ECANCELED, "stopped");
     progress_update(progress, "finding the critical path", 0, 0);
-    if (result == 0)
+    if (result == 0 && !report->path)
         result = critical_path_create(report->graph, &report->path, err);
     if (result == 0 && progress_cancelled(progress))
         result = error_set(err, -ECANCELED, "stopped");
@@ -140,6 +145,29 @@ int path_report_of_graph(struct dependency_graph *graph, struct activities *acti
     report->activities = activities;
     struct filling filling = {.report = report, .trace = graph->trace, .options = &options};
     int result = fill(&filling, progress, err);
+    if (result == 0)
+        *ret_report = TAKE_PTR(report);
+    return result;
+}
+
+int path_report_of_shown(struct shown_path *shown, struct activities *activities, enum path_dimension by, const struct progress *progress,
+                         struct path_report **ret_report, struct error *err)
+{
+    const struct path_report_options options = {.by = by};
+    CLEANUP(path_report_destroyp) struct path_report *report = calloc(1, sizeof *report);
+    struct filling filling = {.report = report, .trace = shown->graph->trace, .options = &options, .sums = &shown->sums};
+    if (!report) {
+        activities_destroy(activities);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
+    shown_path_name(shown, activities);
+    report->by = by;
+    report->graph = TAKE_PTR(shown->graph);
+    report->path = TAKE_PTR(shown->path);
+    report->activities = activities;
+    int result = path_slack_of_rows(TAKE_PTR(shown->slack), shown->slack_count, &report->slack);
+    shown->slack_count = 0;
+    result = result < 0 ? error_set(err, result, "out of memory") : fill(&filling, progress, err);
     if (result == 0)
         *ret_report = TAKE_PTR(report);
     return result;

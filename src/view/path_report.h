@@ -37,6 +37,10 @@ int path_report_create(const struct trace *trace, const struct path_report_optio
 /* The same of a graph that was put together from pieces, and its activities: both are taken over. Not PATH_BY_PATH, for which spans are read. */
 int path_report_of_graph(struct dependency_graph *graph, struct activities *activities, enum path_dimension by,
                          const struct progress *progress, struct path_report **ret_report, struct error *err);
+/* The same of a path that was found in shares: what is shown of it is taken over, as are the activities. */
+struct shown_path;
+int path_report_of_shown(struct shown_path *shown, struct activities *activities, enum path_dimension by, const struct progress *progress,
+                         struct path_report **ret_report, struct error *err);
 void path_report_destroy(struct path_report *report);
 DEFINE_CLEANUP(struct path_report *, path_report_destroy)
 

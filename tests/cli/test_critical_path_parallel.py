@@ -51,6 +51,19 @@ def simulated(hprofiler, tmp_path_factory):
     return [folder / f"t.{rank}.hpt" for rank in range(4)]
 
 
+@pytest.fixture
+def generated(hprofiler, tmp_path):
+    """Small traces of simulated programs, one of each rank."""
+    generator = pathlib.Path(hprofiler).parents[1] / "tests/trace_generator"
+    if not generator.exists():
+        pytest.skip("the generator of traces is not built")
+
+    def make(kind, count):
+        call(generator, "--kind", kind, "--ranks", count, "--rounds", 20, "--no-what-if", "-o", tmp_path / "t.%r.hpt")
+        return [tmp_path / f"t.{rank}.hpt" for rank in range(count)]
+    return make
+
+
 @pytest.fixture(scope="module")
 def recorded(family, hprofiler, apps, tmp_path_factory):
     """A program of MPI and OpenMP, recorded with samples, a trace for each of 3 ranks."""
@@ -86,6 +99,44 @@ def test_samples_divide_code_among_functions(hprofiler, ranks, recorded):
 def test_text_is_the_same(hprofiler, ranks, simulated, recorded):
     assert ranks(3, *simulated, "--top", 5) == call(hprofiler, "critical-path", *simulated, "--top", 5)
     assert ranks(2, *recorded) == call(hprofiler, "critical-path", *recorded)
+
+
+def as_json(hprofiler, trace):
+    path = trace.with_suffix(".hprofiler.json")
+    call(hprofiler, "export", trace, "--to", "chrome", "-o", path)
+    return path
+
+
+def test_clocks_that_may_be_wrong(hprofiler, ranks, generated):
+    """Two ranks on a machine of their own each, whose clocks only the messages compare: lags that are negative, edges that are less sure."""
+    traces = [as_json(hprofiler, trace) for trace in generated("mpi", 4)]
+    for rank, path in enumerate(traces[2:], 2):
+        path.write_text(path.read_text().replace("generated:1", f"generated:{rank}"))
+    alone = call(hprofiler, "critical-path", *traces, "--format", "json")
+    merged = json.loads(call(hprofiler, "merge-nodes", *traces, "-o", traces[0].with_name("merged.hpt"), "--format", "json"))
+    assert any(node["bound_ns"] for node in merged["nodes"])
+    assert ranks(3, *traces, "--format", "json") == alone
+
+
+def test_edges_in_a_circle_are_left_to_rank_0(hprofiler, ranks, generated):
+    """Each receives at the very moment at which it sends what the other receives: which edge is to go only the whole graph says."""
+    traces = [as_json(hprofiler, trace) for trace in generated("messages", 2)]
+    for rank, path in enumerate(traces):
+        trace, errors = json.loads(path.read_text()), []
+        init, send, receive = (next(event for event in trace["traceEvents"] if event["name"] == name) for name in ("MPI_Init", "MPI_Isend", "MPI_Irecv"))
+        init.update(ts=1, dur=9)
+        for order, event, changes in ((1, receive, {"name": "MPI_Recv", "ts": 20, "dur": 30}), (2, send, {"name": "MPI_Send", "ts": 50, "dur": 5 + rank})):
+            del event["correlation"]
+            event.update(changes)
+            event["args"]["order"] = order
+        trace["traceEvents"] = [event for event in trace["traceEvents"] if event["ph"] == "M"] + [init, receive, send]
+        trace["hprofiler"].update(spans=3, links=0)
+        del trace["hprofiler"]["offset"]
+        path.write_text(json.dumps(trace, separators=(",", ":")))
+    alone = call(hprofiler, "critical-path", *traces, "--format", "json")
+    assert json.loads(alone)["graph"]["cycles"] == 1
+    assert ranks(2, *traces, "--format", "json", errors=errors) == alone
+    assert errors[0].count("in a circle") == 1
 
 
 def test_one_failure_ends_all_and_says_so_once(ranks, simulated, tmp_path):

@@ -103,7 +103,7 @@ static void test_a_send_without_a_processor_does_not_work(void **state)
         off_ns += at.hops->hops[i].descheduled_ns;
     assert_int_equal(off_ns, 30000);
     struct path_imbalance *imbalance;
-    assert_int_equal(path_imbalance_create(at.path, at.activities, NULL, &imbalance, NULL), 0);
+    assert_int_equal(path_imbalance_create(at.path, at.activities, NULL, NULL, &imbalance, NULL), 0);
     for (size_t i = 0; i < imbalance->count; i++) {
         const char *name = trace_text(at.made.trace, at.activities->rows[imbalance->rows[i].activity].name);
         assert_true(strcmp(name, "MPI_Send") != 0 || (imbalance->rows[i].path_ns == 10000 && imbalance->rows[i].total_ns == 10100));

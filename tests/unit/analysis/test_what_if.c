@@ -237,7 +237,7 @@ static void test_parts_hops_and_imbalance_of_the_path(void **state)
     assert_int_equal(hops->hops[1].state, PATH_EDGE);
     assert_int_equal(hops->hops[1].track.index, 0);
     assert_int_equal(hops->hops[2].duration_ns, 30);
-    assert_int_equal(path_imbalance_create(path, fixture.activities, NULL, &imbalance, NULL), 0);
+    assert_int_equal(path_imbalance_create(path, fixture.activities, NULL, NULL, &imbalance, NULL), 0);
     assert_int_equal(imbalance->allocation_ns, 180);
     assert_int_equal(imbalance->critical_ns, 110 + 10); /* code; the two collectives of whom came last */
     assert_int_equal(imbalance->unused_ns, 60);

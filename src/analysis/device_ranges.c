@@ -76,14 +76,17 @@ static bool has_ranges(const struct span_block *block)
 static int read_block(struct projection *projection, uint32_t number)
 {
     const struct device_works *works = projection->works;
+    uint32_t kinds = SPAN_COLUMN_BIT(SPAN_COLUMN_KIND), looked_at = kinds | SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END) |
+             SPAN_COLUMN_BIT(SPAN_COLUMN_NAME) | SPAN_COLUMN_BIT(SPAN_COLUMN_PAYLOAD_END) | SPAN_COLUMN_BIT(SPAN_COLUMN_PAYLOAD);
+    uint32_t columns = works->match ? SPAN_COLUMN_BIT(SPAN_COLUMN_ORDER) - 1 : looked_at; /* a filter may ask for any */
     struct span_block block;
-    int result = trace_spans_get_columns(works->trace, number, SPAN_COLUMN_BIT(SPAN_COLUMN_KIND), &block, works->err);
+    int result = trace_spans_scan(works->trace, number, kinds, &block, works->err);
     if (result < 0)
         return result;
     bool any = has_ranges(&block);
     trace_spans_put(works->trace, &block);
     if (any)
-        result = trace_spans_get(works->trace, number, &block, works->err);
+        result = trace_spans_scan(works->trace, number, columns, &block, works->err);
     if (!any || result < 0)
         return result;
     for (uint32_t row = 0; row < block.info.count && result == 0; row++)

@@ -339,9 +339,7 @@ static int build_all(struct summary_build *build)
     if (result == 0)
         result = add_processes(build);
     if (result == 0)
-        result = summary_add_mpi(build);
-    if (result == 0)
-        result = summary_add_openmp(build);
+        result = summary_add_runtimes(build);
     if (result == 0)
         result = summary_add_devices(build);
     if (result < 0)

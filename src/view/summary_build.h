@@ -61,11 +61,20 @@ static inline int64_t time_between(int64_t begin_ns, int64_t end_ns)
 int summary_add_samples(struct summary_build *build);
 int summary_add_spans(struct summary_build *build);
 int summary_add_callers(struct summary_build *build);
-int summary_add_mpi(struct summary_build *build);
-void summary_destroy_mpi(struct summary_mpi *mpi);
-int summary_add_openmp(struct summary_build *build);
-void summary_destroy_openmp(struct summary_openmp *openmp);
+int summary_add_runtimes(struct summary_build *build); /* what MPI and OpenMP did, by threads' spans: read once for both */
 int summary_add_devices(struct summary_build *build);
+
+/* What one of them did. begin leaves *ret as it is where the trace has nothing of it; end takes NULL. */
+struct mpi_build;
+int summary_mpi_begin(struct summary_build *build, struct mpi_build **ret_mpi);
+int summary_mpi_block(struct mpi_build *mpi, const struct span_block *block, uint32_t process);
+void summary_mpi_end(struct mpi_build *mpi);
+void summary_destroy_mpi(struct summary_mpi *mpi);
+struct openmp_build;
+int summary_openmp_begin(struct summary_build *build, struct openmp_build **ret_openmp);
+int summary_openmp_block(struct openmp_build *openmp, const struct span_block *block, uint32_t process);
+void summary_openmp_end(struct openmp_build *openmp);
+void summary_destroy_openmp(struct summary_openmp *openmp);
 
 /* -ENOMEM without an error text. Of the `count` functions in build->walk the `starts` outermost start the thread. */
 int summary_count_call(struct summary_build *build, const struct sample_aggregate *row, size_t count, size_t starts);

@@ -151,7 +151,7 @@ static int add_payload(struct mpi_build *mpi, struct summary_mpi_rank *rank, enu
     return 0;
 }
 
-static int add_block(struct mpi_build *mpi, const struct span_block *block, uint32_t process)
+int summary_mpi_block(struct mpi_build *mpi, const struct span_block *block, uint32_t process)
 {
     struct summary_build *build = mpi->build;
     int result = 0;
@@ -161,8 +161,10 @@ static int add_block(struct mpi_build *mpi, const struct span_block *block, uint
             (build->match && !filter_match_span(build->match, block, row)))
             continue;
         struct summary_mpi_rank *rank = rank_of(mpi, process);
-        if (!rank)
-            return -ENOMEM;
+        if (!rank) {
+            result = -ENOMEM;
+            break;
+        }
         int64_t end_ns = trace_span_end(build->trace, block->info.track, block->begin_ns[row], block->end_ns[row]);
         int64_t length_ns = time_between(block->begin_ns[row], end_ns);
         enum span_kind kind = block->kind ? block->kind[row] : SPAN_KIND_UNKNOWN;
@@ -171,31 +173,7 @@ static int add_block(struct mpi_build *mpi, const struct span_block *block, uint
         if (result == 0)
             result = add_payload(mpi, rank, kind, &payload, length_ns);
     }
-    return result;
-}
-
-static int add_blocks(struct mpi_build *mpi)
-{
-    struct summary_build *build = mpi->build;
-    uint32_t columns = SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END) | SPAN_COLUMN_BIT(SPAN_COLUMN_CATEGORY) |
-                       SPAN_COLUMN_BIT(SPAN_COLUMN_KIND) | SPAN_COLUMN_BIT(SPAN_COLUMN_PAYLOAD_END) | SPAN_COLUMN_BIT(SPAN_COLUMN_PAYLOAD) |
-                       (build->where ? filter_span_columns(build->where) : 0);
-    for (uint32_t i = 0; i < trace_block_count(build->trace, FAMILY_SPANS); i++) {
-        struct block_info info = trace_block_info(build->trace, FAMILY_SPANS, i);
-        uint32_t process = info.track.index < build->track_count ? build->tracks[info.track.index].process.index : ID_NONE;
-        struct span_block block;
-        if (process >= build->process_count || build->tracks[info.track.index].kind != TRACK_KIND_THREAD ||
-            (build->match && !filter_match_track(build->match, info.track)))
-            continue;
-        int result = trace_spans_scan(build->trace, i, columns, &block, build->err);
-        if (result < 0)
-            return result;
-        result = add_block(mpi, &block, process);
-        trace_spans_put(build->trace, &block);
-        if (result < 0)
-            return error_set_errno(build->err, result, "cannot sum up what MPI did");
-    }
-    return 0;
+    return result < 0 ? error_set_errno(build->err, result, "cannot sum up what MPI did") : 0;
 }
 
 static int by_rank(const void *left, const void *right)
@@ -225,36 +203,48 @@ static int find_category(struct summary_build *build, string_id *ret_category)
     return result;
 }
 
-static int build_mpi(struct mpi_build *mpi)
+static int begin(struct mpi_build *mpi)
 {
     struct summary_build *build = mpi->build;
     const char *size = trace_metadata(build->trace, "mpi.world_size"), *library = trace_metadata(build->trace, "mpi.library");
     mpi->process_rank = malloc(((size_t)build->process_count + 1) * sizeof *mpi->process_rank);
-    if (!mpi->process_rank)
-        return error_set(build->err, -ENOMEM, "out of memory while summing up what MPI did");
+    mpi->mpi = build->summary->mpi = calloc(1, sizeof *mpi->mpi);
+    if (!mpi->process_rank || !mpi->mpi)
+        return -ENOMEM;
     memset(mpi->process_rank, 0xff, ((size_t)build->process_count + 1) * sizeof *mpi->process_rank);
     mpi->mpi->library = library ? library : "";
     mpi->mpi->world_size = (struct optional_i64){size != NULL, size ? strtoll(size, NULL, 10) : 0};
-    int result = add_blocks(mpi);
-    if (mpi->mpi->rank_count)
-        qsort(mpi->mpi->ranks, mpi->mpi->rank_count, sizeof *mpi->mpi->ranks, by_rank);
-    if (mpi->mpi->comm_count)
-        qsort(mpi->mpi->comms, mpi->mpi->comm_count, sizeof *mpi->mpi->comms, by_time);
-    return result;
+    return 0;
 }
 
-int summary_add_mpi(struct summary_build *build)
+int summary_mpi_begin(struct summary_build *build, struct mpi_build **ret_mpi)
 {
-    struct mpi_build mpi = {.build = build};
-    int result = find_category(build, &mpi.category);
-    if (result < 0 || string_is(mpi.category, STRING_NONE))
+    string_id category;
+    int result = find_category(build, &category);
+    if (result < 0 || string_is(category, STRING_NONE))
         return result;
-    mpi.mpi = calloc(1, sizeof *mpi.mpi);
-    if (!mpi.mpi)
+    struct mpi_build *mpi = calloc(1, sizeof *mpi);
+    if (mpi) {
+        mpi->build = build;
+        mpi->category = category;
+    }
+    if (!mpi || begin(mpi) < 0) {
+        summary_mpi_end(mpi);
         return error_set(build->err, -ENOMEM, "out of memory while summing up what MPI did");
-    build->summary->mpi = mpi.mpi;
-    result = build_mpi(&mpi);
-    map_finish(&mpi.comm_index);
-    free(mpi.process_rank);
-    return result;
+    }
+    *ret_mpi = mpi;
+    return 0;
+}
+
+void summary_mpi_end(struct mpi_build *mpi)
+{
+    if (!mpi)
+        return;
+    if (mpi->mpi && mpi->mpi->rank_count)
+        qsort(mpi->mpi->ranks, mpi->mpi->rank_count, sizeof *mpi->mpi->ranks, by_rank);
+    if (mpi->mpi && mpi->mpi->comm_count)
+        qsort(mpi->mpi->comms, mpi->mpi->comm_count, sizeof *mpi->mpi->comms, by_time);
+    map_finish(&mpi->comm_index);
+    free(mpi->process_rank);
+    free(mpi);
 }

@@ -9,12 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A region that ran, or that a barrier speaks of: the barrier may come first, as lanes are read one after the other. */
+struct instance {
+    uint64_t region; /* place in regions; UINT64_MAX = not seen */
+    uint64_t barriers;
+    int64_t wait_ns;
+};
+
 struct openmp_build {
     struct summary_build *build;
     struct summary_openmp *openmp;
-    size_t region_capacity;
-    struct map names;     /* string id -> place in regions */
-    struct map instances; /* hash of (process, region id) -> place in regions */
+    size_t region_capacity, instance_count, instance_capacity;
+    struct map names;        /* string id -> place in regions */
+    struct map instance_of;  /* hash of (process, region id) -> place in instances */
+    struct instance *instances;
 };
 
 void summary_destroy_openmp(struct summary_openmp *openmp)
@@ -49,6 +57,19 @@ static int region_of(struct openmp_build *openmp, string_id name, uint64_t *ret_
     return map_set(&openmp->names, name.index, *ret_index);
 }
 
+static struct instance *find_instance(struct openmp_build *openmp, uint32_t process, uint64_t region)
+{
+    uint64_t place, key = instance_key(process, region);
+    if (map_get(&openmp->instance_of, key, &place))
+        return &openmp->instances[place];
+    struct instance *instances = array_reserve(openmp->instances, &openmp->instance_capacity, openmp->instance_count + 1, sizeof *instances);
+    if (!instances || map_set(&openmp->instance_of, key, openmp->instance_count) < 0)
+        return NULL;
+    openmp->instances = instances;
+    instances[openmp->instance_count] = (struct instance){.region = UINT64_MAX};
+    return &instances[openmp->instance_count++];
+}
+
 static int add_region(struct openmp_build *openmp, const struct payload *payload, string_id name, uint32_t process, int64_t length_ns)
 {
     uint64_t index;
@@ -64,41 +85,65 @@ static int add_region(struct openmp_build *openmp, const struct payload *payload
         region->threads.value = threads > region->threads.value ? threads : region->threads.value;
         region->threads.known = true;
     }
-    return has(payload, FIELD_REGION_region) ? map_set(&openmp->instances, instance_key(process, payload->fields[FIELD_REGION_region].u64), index) : 0;
+    if (!has(payload, FIELD_REGION_region))
+        return 0;
+    struct instance *instance = find_instance(openmp, process, payload->fields[FIELD_REGION_region].u64);
+    if (!instance)
+        return -ENOMEM;
+    instance->region = index;
+    return 0;
 }
 
-static void add_barrier(struct openmp_build *openmp, const struct payload *payload, uint32_t process)
+static int add_barrier(struct openmp_build *openmp, const struct payload *payload, uint32_t process)
 {
     int64_t wait_ns = has(payload, FIELD_BARRIER_wait_ns) ? (int64_t)payload->fields[FIELD_BARRIER_wait_ns].u64 : 0;
-    uint64_t index;
-    if (!has(payload, FIELD_BARRIER_region) ||
-        !map_get(&openmp->instances, instance_key(process, payload->fields[FIELD_BARRIER_region].u64), &index)) {
+    if (!has(payload, FIELD_BARRIER_region)) {
         add_saturated(&openmp->openmp->other_wait_ns, wait_ns);
-        return;
+        return 0;
     }
-    struct summary_region *region = &openmp->openmp->regions[index];
-    region->barriers++;
-    add_saturated(&region->barrier_wait_ns, wait_ns);
+    struct instance *instance = find_instance(openmp, process, payload->fields[FIELD_BARRIER_region].u64);
+    if (!instance)
+        return -ENOMEM;
+    instance->barriers++;
+    add_saturated(&instance->wait_ns, wait_ns);
+    return 0;
 }
 
-/* Regions in the first pass, what refers to them in the second. */
-static int add_row(struct openmp_build *openmp, const struct span_block *block, uint32_t row, uint32_t process, bool regions)
+static void add_instances(struct openmp_build *openmp)
+{
+    for (size_t i = 0; i < openmp->instance_count; i++) {
+        const struct instance *instance = &openmp->instances[i];
+        if (instance->region == UINT64_MAX) {
+            add_saturated(&openmp->openmp->other_wait_ns, instance->wait_ns);
+            continue;
+        }
+        struct summary_region *region = &openmp->openmp->regions[instance->region];
+        region->barriers += instance->barriers;
+        add_saturated(&region->barrier_wait_ns, instance->wait_ns);
+    }
+}
+
+static bool is_openmp(enum span_kind kind)
+{
+    return kind == SPAN_KIND_PARALLEL || kind == SPAN_KIND_BARRIER || kind == SPAN_KIND_TASK || kind == SPAN_KIND_LOCK || kind == SPAN_KIND_CRITICAL;
+}
+
+static int add_row(struct openmp_build *openmp, const struct span_block *block, uint32_t row, uint32_t process)
 {
     struct summary_openmp *out = openmp->openmp;
     uint8_t kind = block->kind ? block->kind[row] : SPAN_KIND_UNKNOWN;
-    bool wanted = regions ? kind == SPAN_KIND_PARALLEL : kind == SPAN_KIND_BARRIER || kind == SPAN_KIND_TASK || kind == SPAN_KIND_LOCK || kind == SPAN_KIND_CRITICAL;
     struct payload payload;
-    if (!wanted || (openmp->build->match && !filter_match_span(openmp->build->match, block, row)))
+    if (!is_openmp(kind) || (openmp->build->match && !filter_match_span(openmp->build->match, block, row)))
         return 0;
     int result = span_payload(block, row, &payload);
     if (result < 0)
         return result;
     int64_t end_ns = trace_span_end(openmp->build->trace, block->info.track, block->begin_ns[row], block->end_ns[row]);
     int64_t length_ns = time_between(block->begin_ns[row], end_ns);
-    if (regions && payload.kind == PAYLOAD_REGION)
-        return add_region(openmp, &payload, block->name ? block->name[row] : STRING_NONE, process, length_ns);
+    if (kind == SPAN_KIND_PARALLEL)
+        return payload.kind == PAYLOAD_REGION ? add_region(openmp, &payload, block->name ? block->name[row] : STRING_NONE, process, length_ns) : 0;
     if (payload.kind == PAYLOAD_BARRIER && kind == SPAN_KIND_BARRIER)
-        add_barrier(openmp, &payload, process);
+        return add_barrier(openmp, &payload, process);
     if (payload.kind == PAYLOAD_TASK && kind == SPAN_KIND_TASK) {
         out->tasks++;
         add_saturated(&out->task_ns, length_ns);
@@ -108,28 +153,12 @@ static int add_row(struct openmp_build *openmp, const struct span_block *block, 
     return 0;
 }
 
-static int add_blocks(struct openmp_build *openmp, bool regions)
+int summary_openmp_block(struct openmp_build *openmp, const struct span_block *block, uint32_t process)
 {
-    struct summary_build *build = openmp->build;
-    uint32_t columns = SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END) | SPAN_COLUMN_BIT(SPAN_COLUMN_NAME) |
-                       SPAN_COLUMN_BIT(SPAN_COLUMN_KIND) | SPAN_COLUMN_BIT(SPAN_COLUMN_PAYLOAD_END) | SPAN_COLUMN_BIT(SPAN_COLUMN_PAYLOAD) |
-                       (build->where ? filter_span_columns(build->where) : 0);
     int result = 0;
-    for (uint32_t i = 0; i < trace_block_count(build->trace, FAMILY_SPANS) && result == 0; i++) {
-        struct block_info info = trace_block_info(build->trace, FAMILY_SPANS, i);
-        uint32_t process = info.track.index < build->track_count ? build->tracks[info.track.index].process.index : ID_NONE;
-        struct span_block block;
-        if (process >= build->process_count || build->tracks[info.track.index].kind != TRACK_KIND_THREAD ||
-            (build->match && !filter_match_track(build->match, info.track)))
-            continue;
-        result = trace_spans_scan(build->trace, i, columns, &block, build->err);
-        if (result < 0)
-            return result;
-        for (uint32_t row = 0; row < info.count && result == 0; row++)
-            result = add_row(openmp, &block, row, process, regions);
-        trace_spans_put(build->trace, &block);
-    }
-    return result < 0 ? error_set_errno(build->err, result, "cannot sum up what OpenMP did") : 0;
+    for (uint32_t row = 0; row < block->info.count && result == 0; row++)
+        result = add_row(openmp, block, row, process);
+    return result < 0 ? error_set_errno(openmp->build->err, result, "cannot sum up what OpenMP did") : 0;
 }
 
 static int by_time(const void *left, const void *right)
@@ -150,21 +179,32 @@ static int has_openmp(struct summary_build *build)
     return result;
 }
 
-int summary_add_openmp(struct summary_build *build)
+int summary_openmp_begin(struct summary_build *build, struct openmp_build **ret_openmp)
 {
-    struct openmp_build openmp = {.build = build};
     int result = has_openmp(build);
     if (result <= 0)
         return result;
-    openmp.openmp = build->summary->openmp = calloc(1, sizeof *openmp.openmp);
-    if (!openmp.openmp)
+    struct openmp_build *openmp = calloc(1, sizeof *openmp);
+    build->summary->openmp = calloc(1, sizeof *build->summary->openmp);
+    if (!openmp || !build->summary->openmp) {
+        free(openmp);
         return error_set(build->err, -ENOMEM, "out of memory while summing up what OpenMP did");
-    result = add_blocks(&openmp, true);
-    if (result == 0)
-        result = add_blocks(&openmp, false);
-    map_finish(&openmp.names);
-    map_finish(&openmp.instances);
-    if (openmp.openmp->region_count)
-        qsort(openmp.openmp->regions, openmp.openmp->region_count, sizeof *openmp.openmp->regions, by_time);
-    return result;
+    }
+    openmp->build = build;
+    openmp->openmp = build->summary->openmp;
+    *ret_openmp = openmp;
+    return 0;
+}
+
+void summary_openmp_end(struct openmp_build *openmp)
+{
+    if (!openmp)
+        return;
+    add_instances(openmp);
+    if (openmp->openmp->region_count)
+        qsort(openmp->openmp->regions, openmp->openmp->region_count, sizeof *openmp->openmp->regions, by_time);
+    map_finish(&openmp->names);
+    map_finish(&openmp->instance_of);
+    free(openmp->instances);
+    free(openmp);
 }

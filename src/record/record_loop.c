@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One thread, one poll. A round of the sampler at least every 100 ms bounds what a crash of ours can lose. */
+/* One thread, one poll. How often the sampler has a round bounds what a crash of ours can lose (docs/sampling.md). */
 #include "record_loop.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUND_NS = 100000000, PAUSE_NS = 2000000 };
+enum { ROUND_NS = 70000000, PAUSE_NS = 2000000 };
 
 static void switch_recording(struct record_loop *loop, int64_t now_ns)
 {

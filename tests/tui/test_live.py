@@ -66,6 +66,10 @@ def bottom(shown):
     return shown.rstrip("\n").split("\n")[-1]
 
 
+def title_line(shown):
+    return shown.split("\n")[1]
+
+
 def elapsed_s(shown):
     found = re.search(r"^ running ([\d.]+) s", bottom(shown))
     return float(found.group(1)) if found else 0
@@ -143,12 +147,16 @@ def test_what_one_chose_stays(live):
     run.screen.keys("6", "Down", "Down", "Down", "Right", "Space")  # the flame graph: zoomed into `solve`
     run.screen.until(lambda text: re.search(r"^ solve +75\.00 ms", text, re.M), "zoomed flame graph")
     run.screen.keys("5", "c", "Down")  # the call tree: all closed
-    run.screen.keys("4", "s", "s", "s")  # hotspots: sorted by another column
-    titles = run.screen.until(lambda text: "↓" in text, "sorted hotspots").split("\n")[1]
+    run.screen.keys("4")  # hotspots: sorted by another column
+    titles = title_line(run.screen.wait("category"))
+    for _ in range(3):
+        run.screen.keys("s")
+        titles = title_line(run.screen.until(lambda text, before=titles: title_line(text) != before, "another order"))
     run.screen.keys("/", ("mult",), "Enter")
+    run.screen.until(lambda text: "/mult" in bottom(text), "what is looked for")
     run.tell("steps", 4)
-    run.screen.until(lambda text: "150.00" in text, "the newer trace")
-    assert run.screen.capture().split("\n")[1] == titles and "/mult" in bottom(run.screen.capture())
+    shown = run.screen.until(lambda text: "150.00" in text, "the newer trace")
+    assert title_line(shown) == titles and "/mult" in bottom(shown)
     run.screen.keys("6")
     run.screen.until(lambda text: re.search(r"^ solve +150\.00 ms", text, re.M), "the same frame, with more time")
     assert "assemble" not in run.screen.capture()
@@ -287,7 +295,7 @@ def test_it_never_blocks_the_program(live):
 
 def test_scrolling_back(live):
     run = live("seq 1 9000; echo end; read line", rows=30)
-    run.screen.wait("end")
+    run.screen.until(lambda text: re.search("^end$", text, re.M), "the last line")
     run.screen.keys("V")
     run.screen.wait("V smaller")
     run.screen.keys("PPage")

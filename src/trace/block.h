@@ -110,6 +110,7 @@ struct block_cache;
 #define BLOCK_CACHE_BYTES ((size_t)256 << 20)
 int block_cache_create(size_t limit_bytes, struct block_cache **ret_cache);
 struct block_cache *block_cache_ref(struct block_cache *cache);
+size_t block_cache_bytes(struct block_cache *cache); /* of all that is in it */
 void block_cache_unref(struct block_cache *cache);
 typedef int block_decoder(const void *context, const struct block *block, uint32_t columns, struct decoded **ret_decoded,
                           struct error *err);

@@ -32,6 +32,14 @@ struct block_cache *block_cache_ref(struct block_cache *cache)
     return cache;
 }
 
+size_t block_cache_bytes(struct block_cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    size_t bytes = cache->used_bytes;
+    pthread_mutex_unlock(&cache->lock);
+    return bytes;
+}
+
 static void unlink_entry(struct block_cache *cache, struct decoded *decoded)
 {
     *(decoded->newer ? &decoded->newer->older : &cache->newest) = decoded->older;

@@ -24,6 +24,20 @@ void lod_set_destroy(struct lod_set *lods)
     free(lods);
 }
 
+size_t trace_kept_bytes(const struct trace *constant)
+{
+    struct trace *trace = (struct trace *)(uintptr_t)constant; /* for its lock */
+    size_t bytes = block_cache_bytes(trace->cache);
+    pthread_mutex_lock(&trace->lock);
+    for (size_t i = 0; trace->lods && i < (size_t)trace->lods->tracks * LOD_FAMILIES; i++)
+        if (trace->lods->items[i] && trace->lods->items[i] != &no_rows)
+            bytes += lod_packed_size(trace->lods->items[i]);
+    pthread_mutex_unlock(&trace->lock);
+    for (unsigned table = 0; table < TABLE_COUNT; table++)
+        bytes += (size_t)trace->tables[table]->count * table_schema((enum table)table)->row_size;
+    return bytes;
+}
+
 void lod_block_range(const struct trace *trace, enum family family, track_id track, uint32_t *ret_first, uint32_t *ret_end)
 {
     const struct block_array *blocks = &trace->blocks[family];

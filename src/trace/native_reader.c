@@ -264,6 +264,18 @@ static int copy_blocks(const struct native_reader *reader, struct trace *trace)
     return trace_seal(trace);
 }
 
+/* A file that does not grow has one snapshot, which has its own copy: what would be gone on with is given back. */
+static void forget_rows(struct native_reader *reader)
+{
+    for (unsigned table = 0; table < TABLE_COUNT; table++) {
+        free(TAKE_PTR(reader->tables[table].rows));
+        reader->tables[table].capacity = 0;
+    }
+    free(TAKE_PTR(reader->blob));
+    free(TAKE_PTR(reader->offsets));
+    reader->blob_capacity = reader->offsets_capacity = 0;
+}
+
 static int make_snapshot(struct native_reader *reader, struct trace **ret_trace, struct error *err)
 {
     CLEANUP(trace_unrefp) struct trace *trace = NULL;
@@ -290,6 +302,8 @@ static int make_snapshot(struct native_reader *reader, struct trace **ret_trace,
     result = native_load_sums(reader, trace, err);
     if (result < 0)
         return result;
+    if (!trace->growing)
+        forget_rows(reader);
     *ret_trace = TAKE_PTR(trace);
     return 0;
 }

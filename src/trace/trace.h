@@ -140,6 +140,9 @@ void trace_links_put(const struct trace *trace, struct link_block *block);
 int trace_members_get(const struct trace *trace, uint32_t block, struct member_block *ret_block, struct error *err);
 void trace_members_put(const struct trace *trace, struct member_block *block);
 
+/* Bytes of rows that are kept at the moment: decoded columns (of all snapshots), levels of detail and tables. */
+size_t trace_kept_bytes(const struct trace *trace);
+
 /* Decodes the payload of one row; PAYLOAD_NONE when it has none; -EBADMSG for bytes that are not a payload. */
 int payload_decode(const uint8_t *payload, size_t size, struct payload *ret_payload);
 int span_payload(const struct span_block *block, uint32_t row, struct payload *ret_payload);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the terminal UI costs: opening a native trace until the first screen is drawn, then each frame while one zooms and pans, on a
- * canvas of 200 x 50 cells; and what the other tabs take when they are opened.
+ * canvas of 200 x 50 cells; and what the other tabs take when they are opened. Memory: what is resident and no file's, beside the
+ * columns that are decoded, the levels of detail and the tables, which are what the data need.
  * bench_tui TRACE.hpt
  */
 #include "base/clock.h"
@@ -69,12 +70,36 @@ static void zoom_and_pan(struct app *app)
     report("lane by lane", &frames);
 }
 
+/* --- memory ---------------------------------------------------------------------------------------------------------- */
+
+static double status_mib(const char *key)
+{
+    char line[256];
+    unsigned long kib = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, strlen(key)) == 0)
+            kib = strtoul(line + strlen(key), NULL, 10);
+    if (file)
+        fclose(file);
+    return (double)kib / 1024;
+}
+
+/* `before`: what was resident before the trace was opened, the program itself. */
+static void report_memory(const struct trace *trace, double before)
+{
+    double anonymous = status_mib("RssAnon:"), kept = (double)trace_kept_bytes(trace) / (1 << 20);
+    printf("%-28s %6.1f MiB anonymous, %.1f of them the program's; columns in use %.1f MiB: %.2f times them\n", "  memory", anonymous, before, kept,
+           (anonymous - before) / kept);
+}
+
 int main(int argc, char **argv)
 {
     static struct app app;
     struct trace *trace;
     struct error err = ERROR_INIT;
     struct rusage usage;
+    double before = status_mib("RssAnon:");
     int64_t begin_ns = clock_monotonic_ns();
     if (argc != 2 || trace_open_native(argv[1], &trace, &err) < 0) {
         fprintf(stderr, "bench_tui: %s\n", argc == 2 ? err.text : "give one native trace");
@@ -87,7 +112,9 @@ int main(int argc, char **argv)
     draw_ms(&app);
     printf("%llu spans: first screen after %.1f ms\n", (unsigned long long)trace_row_count(trace, FAMILY_SPANS),
            (double)(clock_monotonic_ns() - begin_ns) / 1e6);
+    report_memory(trace, before);
     zoom_and_pan(&app);
+    report_memory(trace, before);
     for (int i = 0; i < TAB_FLAME + 1; i++) {
         app.current = (enum tab_number)i;
         printf("%-28s %8.1f ms\n", app.tabs[i].tab->title, draw_ms(&app));
@@ -95,6 +122,7 @@ int main(int argc, char **argv)
     app_set_window(&app, app.first_ns, app.first_ns + (app.last_ns - app.first_ns) / 2);
     app.current = TAB_HOTSPOTS;
     printf("%-28s %8.1f ms\n", "Hotspots of half the time", draw_ms(&app));
+    report_memory(trace, before);
     getrusage(RUSAGE_SELF, &usage);
     printf("%.0f MB resident at most\n", (double)usage.ru_maxrss / 1024);
     app_finish(&app);

@@ -21,7 +21,8 @@ static void add_tip(struct drawing *drawing, const struct flame_scene *scene, co
               format_percent(percent, sizeof percent, (double)node->total_weight, (double)scene->context->nodes[0].total_weight));
     if (scene->differences) {
         text_add_string(&tip, "; ");
-        frame_difference_describe(&scene->differences[node - scene->context->nodes], scene->shown_is_before, &tip);
+        size_t at = (size_t)(node - scene->context->nodes);
+        (at ? frame_difference_describe : frame_difference_describe_all)(&scene->differences[at], scene->context->measure, scene->shown_is_before, &tip);
     }
     if (!tip.failed)
         drawing_tip(drawing, tip.data);

@@ -32,7 +32,8 @@ static int compare(struct app *app, struct flame_sides *sides, bool bottom_up, s
     int result = calling_context_create(other_trace, &options, &sides->other, err);
     if (result < 0)
         return result;
-    struct flame_side shown = {sides->trace, context}, other = {other_trace, sides->other};
+    bool is_part = options_for(app, bottom_up, false).has_window;
+    struct flame_side shown = {sides->trace, context, is_part && !reversed}, other = {other_trace, sides->other, is_part && reversed};
     sides->differences = flame_difference_create(&shown, &other, reversed);
     return sides->differences ? 0 : error_set(err, -ENOMEM, "out of memory for a comparison");
 }

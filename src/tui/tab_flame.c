@@ -158,9 +158,10 @@ static void draw_facts(struct app *app, struct flame_tab *tab, int y, int column
               format_percent(percent, sizeof percent, (double)node->total_weight, (double)nodes[0].total_weight));
     if (!tab->selected)
         stacks_add_lack(tab->sides.trace, tab->context, &line);
-    if (tab->sides.differences && tab->selected) {
+    if (tab->sides.differences) {
         text_add_string(&line, "   ");
-        frame_difference_describe(&tab->sides.differences[tab->selected], flame_sides_reversed(&tab->sides), &line);
+        (tab->selected ? frame_difference_describe : frame_difference_describe_all)(&tab->sides.differences[tab->selected], measure,
+                                                                                    flame_sides_reversed(&tab->sides), &line);
     }
     text_addf(&line, "   self %s   ", context_weight_text(self, sizeof self, measure, node->self_weight, NULL));
     if (measure != CONTEXT_CALL_COUNT)
@@ -447,21 +448,33 @@ static void csv_text(const struct flame_tab *tab, const struct context_node *nod
     text_finish(&text);
 }
 
+/* Of a window the other trace has no such part: what is counted cannot be compared. */
+static void csv_difference(const struct frame_difference *difference, struct text *out)
+{
+    text_addf(out, "%.6f,%.6f,", difference->before, difference->now);
+    if (difference->absolute)
+        text_addf(out, "%lld,%lld,", (long long)difference->before_weight, (long long)difference->now_weight);
+    else
+        text_add_string(out, ",,");
+}
+
 static void csv(struct app *app, void *state, struct text *out)
 {
     struct flame_tab *tab = state;
     enum context_measure measure = tab->context ? tab->context->measure : CONTEXT_SAMPLES;
     const struct frame_difference *differences = tab->sides.differences;
     const char *unit = measure == CONTEXT_CALL_COUNT ? "" : "_ns";
-    text_addf(out, "node,parent,depth,total%s,self%s,%s,%splace,name\n", unit, unit, measure == CONTEXT_SAMPLES ? "samples" : "count",
-              differences ? "part_before,part_now," : ""); /* named as in the Call Tree's */
+    text_addf(out, "node,parent,depth,total%s,self%s,%s,", unit, unit, measure == CONTEXT_SAMPLES ? "samples" : "count"); /* named as in the Call Tree's */
+    if (differences)
+        text_addf(out, "part_before,part_now,total_before%s,total_now%s,", unit, unit);
+    text_add_string(out, "place,name\n");
     for (uint32_t i = 1; tab->context && i < tab->context->count; i++) {
         const struct context_node *node = &tab->context->nodes[i];
         const char *name = trace_text(tab->sides.trace, node->function);
         text_addf(out, "%u,%u,%u,%lld,%lld,%llu,", i, node->parent, node->depth, (long long)node->total_weight, (long long)node->self_weight,
                   (unsigned long long)node->total_count);
         if (differences)
-            text_addf(out, "%.6f,%.6f,", differences[i].before, differences[i].now);
+            csv_difference(&differences[i], out);
         csv_text(tab, node, context_node_place, out);
         text_add_char(out, ',');
         if (*name)

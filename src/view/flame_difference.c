@@ -123,6 +123,11 @@ struct frame_difference *flame_difference_create(const struct flame_side *shown,
         double here = part_of(shown->context, node), there = part_of(other->context, difference->counterpart);
         difference->before = shown_is_before ? here : there;
         difference->now = shown_is_before ? there : here;
+        int64_t here_weight = shown->context->nodes[node].total_weight;
+        int64_t there_weight = difference->counterpart == ID_NONE ? 0 : other->context->nodes[difference->counterpart].total_weight;
+        difference->before_weight = shown_is_before ? here_weight : there_weight;
+        difference->now_weight = shown_is_before ? there_weight : here_weight;
+        difference->absolute = !shown->is_part && !other->is_part;
         if (!chance_explains(shown, node, other, difference->counterpart))
             difference->level = level_of(difference->before, difference->now);
     }
@@ -143,7 +148,24 @@ const char *frame_difference_sign(const struct frame_difference *difference, boo
     return difference->level > 0 ? "+" : difference->level < 0 ? "-" : "";
 }
 
-void frame_difference_describe(const struct frame_difference *difference, bool shown_is_before, struct text *out)
+static void add_change(const struct frame_difference *difference, enum context_measure measure, struct text *out)
+{
+    char text[32];
+    int64_t change = difference->now_weight - difference->before_weight;
+    text_addf(out, "%s%s", change < 0 ? "-" : "+", context_weight_text(text, sizeof text, measure, change < 0 ? -change : change, NULL));
+}
+
+void frame_difference_describe_all(const struct frame_difference *difference, enum context_measure measure, bool shown_is_before, struct text *out)
+{
+    char text[32];
+    if (!difference->absolute || difference->counterpart == ID_NONE)
+        return;
+    text_addf(out, "%s %s: ", shown_is_before ? "now" : "was",
+              context_weight_text(text, sizeof text, measure, shown_is_before ? difference->now_weight : difference->before_weight, NULL));
+    add_change(difference, measure, out);
+}
+
+void frame_difference_describe(const struct frame_difference *difference, enum context_measure measure, bool shown_is_before, struct text *out)
 {
     char percent[16];
     double shown = shown_is_before ? difference->now : difference->before;
@@ -153,6 +175,10 @@ void frame_difference_describe(const struct frame_difference *difference, bool s
     }
     text_addf(out, "%s %s %%: %+.1f points", shown_is_before ? "now" : "was", format_percent(percent, sizeof percent, shown, 1),
               100 * (difference->now - difference->before));
-    if (!difference->level)
-        text_add_string(out, ", no change");
+    if (!difference->level) /* of its part: that of time may well be one */
+        text_add_string(out, " (no change)");
+    if (difference->absolute) {
+        text_add_string(out, ", ");
+        add_change(difference, measure, out);
+    }
 }

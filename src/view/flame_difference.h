@@ -11,6 +11,8 @@
 
 struct frame_difference {
     double before, now;   /* parts of the totals, 0 to 1 */
+    int64_t before_weight, now_weight; /* what is counted itself: times, or numbers of calls */
+    bool absolute;        /* these can be compared: both are of whole runs */
     uint32_t counterpart; /* the same frame in the other tree; ID_NONE: only this one has it */
     int8_t level;         /* -3 much less than before .. 3 much more; 0: as before, or the samples are too few to tell */
 };
@@ -18,6 +20,7 @@ struct frame_difference {
 struct flame_side {
     const struct trace *trace;
     const struct calling_context *context;
+    bool is_part;         /* of a window: what it counts is less for that alone */
 };
 
 /* By node of `shown`, to be freed; shown_is_before: of the two it is the earlier one. NULL: no memory. Samples are compared as such: what
@@ -27,7 +30,8 @@ struct frame_difference *flame_difference_create(const struct flame_side *shown,
 enum colour frame_difference_colour(const struct frame_difference *difference);
 /* "+", "-", "" - and twice where only one tree has the frame. */
 const char *frame_difference_sign(const struct frame_difference *difference, bool shown_is_before);
-/* "was 4.1 %: +8.2 points", "not there before" ... */
-void frame_difference_describe(const struct frame_difference *difference, bool shown_is_before, struct text *out);
+/* "was 4.1 %: +8.2 points, +120.00 ms", "not there before" ...; of all together "was 1.200 s: +120.00 ms". */
+void frame_difference_describe(const struct frame_difference *difference, enum context_measure measure, bool shown_is_before, struct text *out);
+void frame_difference_describe_all(const struct frame_difference *difference, enum context_measure measure, bool shown_is_before, struct text *out);
 
 #endif

@@ -81,7 +81,7 @@ static void finish_pair(struct pair *pair)
 static void assert_says(const struct frame_difference *difference, bool shown_is_before, const char *sign, const char *expected)
 {
     struct text text = TEXT_INIT;
-    frame_difference_describe(difference, shown_is_before, &text);
+    frame_difference_describe(difference, CONTEXT_SAMPLES, shown_is_before, &text);
     assert_string_equal(text.data, expected);
     assert_string_equal(frame_difference_sign(difference, shown_is_before), sign);
     text_finish(&text);
@@ -91,20 +91,20 @@ static void test_parts_of_the_totals_are_compared(void **state)
 {
     /* The second run was twice as long. alpha: half as before; beta: 20 % instead of 40; gamma: 30 instead of 10; delta is new. */
     struct pair pair = make_pair((int[FUNCTIONS]){500, 400, 100, 0, 0}, (int[FUNCTIONS]){800, 400, 600, 200, 0});
-    struct flame_side now = {pair.now_trace, pair.now}, before = {pair.before_trace, pair.before};
+    struct flame_side now = {pair.now_trace, pair.now, false}, before = {pair.before_trace, pair.before, false};
     struct frame_difference *differences = flame_difference_create(&now, &before, false);
     (void)state;
     assert_non_null(differences);
     const struct frame_difference *alpha = &differences[node_named(pair.now_trace, pair.now, "alpha")], *beta = &differences[node_named(pair.now_trace, pair.now, "beta")];
     const struct frame_difference *gamma = &differences[node_named(pair.now_trace, pair.now, "gamma")], *delta = &differences[node_named(pair.now_trace, pair.now, "delta")];
     assert_int_equal(differences[0].level, 0);
-    assert_says(&differences[node_named(pair.now_trace, pair.now, "main")], false, "", "was 100.0 %: +0.0 points, no change");
+    assert_says(&differences[node_named(pair.now_trace, pair.now, "main")], false, "", "was 100.0 %: +0.0 points (no change), +1.000 s");
     assert_int_equal(alpha->level, -1);
-    assert_says(alpha, false, "-", "was 50.0 %: -10.0 points");
+    assert_says(alpha, false, "-", "was 50.0 %: -10.0 points, +300.00 ms");
     assert_int_equal(beta->level, -2);
-    assert_says(beta, false, "-", "was 40.0 %: -20.0 points");
+    assert_says(beta, false, "-", "was 40.0 %: -20.0 points, +0");
     assert_int_equal(gamma->level, 3);
-    assert_says(gamma, false, "+", "was 10.0 %: +20.0 points");
+    assert_says(gamma, false, "+", "was 10.0 %: +20.0 points, +500.00 ms");
     assert_int_equal(delta->level, 3);
     assert_says(delta, false, "++", "not there before");
     assert_int_equal(frame_difference_colour(delta), COLOUR_SAME + 3);
@@ -113,17 +113,40 @@ static void test_parts_of_the_totals_are_compared(void **state)
     finish_pair(&pair);
 }
 
+static void test_all_together_have_times_and_windows_have_none(void **state)
+{
+    struct pair pair = make_pair((int[FUNCTIONS]){500, 400, 100, 0, 0}, (int[FUNCTIONS]){100, 400, 200, 0, 0});
+    struct flame_side now = {pair.now_trace, pair.now, false}, before = {pair.before_trace, pair.before, false};
+    struct frame_difference *differences = flame_difference_create(&now, &before, false);
+    struct text text = TEXT_INIT;
+    (void)state;
+    assert_non_null(differences);
+    frame_difference_describe_all(&differences[0], CONTEXT_SAMPLES, false, &text);
+    assert_string_equal(text.data, "was 1.000 s: -300.00 ms");
+    text_finish(&text);
+    free(differences);
+    now.is_part = true;
+    differences = flame_difference_create(&now, &before, false);
+    assert_non_null(differences);
+    frame_difference_describe_all(&differences[0], CONTEXT_SAMPLES, false, &text);
+    assert_int_equal(text.length, 0);
+    assert_says(&differences[node_named(pair.now_trace, pair.now, "gamma")], false, "+", "was 10.0 %: +18.6 points");
+    text_finish(&text);
+    free(differences);
+    finish_pair(&pair);
+}
+
 static void test_the_other_side_says_the_same_of_them(void **state)
 {
     struct pair pair = make_pair((int[FUNCTIONS]){500, 400, 100, 0, 0}, (int[FUNCTIONS]){0, 400, 600, 1000, 0});
-    struct flame_side now = {pair.now_trace, pair.now}, before = {pair.before_trace, pair.before};
+    struct flame_side now = {pair.now_trace, pair.now, false}, before = {pair.before_trace, pair.before, false};
     struct frame_difference *differences = flame_difference_create(&before, &now, true);
     (void)state;
     assert_non_null(differences);
     assert_says(&differences[node_named(pair.before_trace, pair.before, "alpha")], true, "--", "gone now");
     assert_int_equal(differences[node_named(pair.before_trace, pair.before, "alpha")].level, -3);
-    assert_says(&differences[node_named(pair.before_trace, pair.before, "beta")], true, "-", "now 20.0 %: -20.0 points");
-    assert_says(&differences[node_named(pair.before_trace, pair.before, "gamma")], true, "+", "now 30.0 %: +20.0 points");
+    assert_says(&differences[node_named(pair.before_trace, pair.before, "beta")], true, "-", "now 20.0 %: -20.0 points, +0");
+    assert_says(&differences[node_named(pair.before_trace, pair.before, "gamma")], true, "+", "now 30.0 %: +20.0 points, +500.00 ms");
     free(differences);
     finish_pair(&pair);
 }
@@ -135,12 +158,12 @@ static void test_what_chance_may_do_is_no_change(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct pair pair = make_pair(i ? many[0] : few[0], i ? many[1] : few[1]);
-        struct flame_side now = {pair.now_trace, pair.now}, before = {pair.before_trace, pair.before};
+        struct flame_side now = {pair.now_trace, pair.now, false}, before = {pair.before_trace, pair.before, false};
         struct frame_difference *differences = flame_difference_create(&now, &before, false);
         assert_non_null(differences);
         assert_int_equal(differences[node_named(pair.now_trace, pair.now, "alpha")].level, i ? 1 : 0);
         assert_says(&differences[node_named(pair.now_trace, pair.now, "alpha")], false, i ? "+" : "",
-                    i ? "was 30.0 %: +6.0 points" : "was 30.0 %: +6.0 points, no change");
+                    i ? "was 30.0 %: +6.0 points, +300.00 ms" : "was 30.0 %: +6.0 points (no change), +3.00 ms");
         free(differences);
         finish_pair(&pair);
     }
@@ -149,7 +172,7 @@ static void test_what_chance_may_do_is_no_change(void **state)
 static void test_functions_of_one_name_are_paired_one_by_one(void **state)
 {
     struct pair pair = make_pair((int[FUNCTIONS]){0, 600, 0, 0, 400}, (int[FUNCTIONS]){0, 600, 0, 0, 400});
-    struct flame_side now = {pair.now_trace, pair.now}, before = {pair.before_trace, pair.before};
+    struct flame_side now = {pair.now_trace, pair.now, false}, before = {pair.before_trace, pair.before, false};
     struct frame_difference *differences = flame_difference_create(&now, &before, false);
     (void)state;
     assert_non_null(differences);
@@ -165,7 +188,7 @@ static void test_functions_of_one_name_are_paired_one_by_one(void **state)
 static void test_nothing_to_compare_with(void **state)
 {
     struct pair pair = make_pair((int[FUNCTIONS]){0}, (int[FUNCTIONS]){10, 0, 0, 0, 0});
-    struct flame_side now = {pair.now_trace, pair.now}, before = {pair.before_trace, pair.before};
+    struct flame_side now = {pair.now_trace, pair.now, false}, before = {pair.before_trace, pair.before, false};
     struct frame_difference *differences = flame_difference_create(&now, &before, false);
     (void)state;
     assert_non_null(differences);
@@ -201,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_of_the_totals_are_compared),
+        cmocka_unit_test(test_all_together_have_times_and_windows_have_none),
         cmocka_unit_test(test_the_other_side_says_the_same_of_them),
         cmocka_unit_test(test_what_chance_may_do_is_no_change),
         cmocka_unit_test(test_functions_of_one_name_are_paired_one_by_one),

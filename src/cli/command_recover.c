@@ -201,7 +201,8 @@ const struct command command_recover = {
     .usage = "[options] [SESSION_DIR]",
     .description = "When hprofiler or the machine was stopped in the middle of a recording, the session directory "
                    "stays. recover makes the "
-                   "trace of it, writes it, removes the session and prints the summary. Without SESSION_DIR it lists "
+                   "trace of it, writes it, removes the session and prints the summary. What a watched program (run --live) wrote "
+                   "to its terminal goes into a file beside the trace, named as it with .terminal. Without SESSION_DIR it lists "
                    "the sessions that "
                    "are there, those being recorded too.\n\n"
                    "What was damaged is left out, and counted in the trace's ledger.",

@@ -275,6 +275,21 @@ static int keep_objects(const char *session_directory, const char *path, struct 
     return result;
 }
 
+/* Nobody will show what the program wrote to its terminal while it was watched: its watcher was killed. */
+static int keep_terminal(const struct finish_options *options, const char *path, struct text *note, struct error *err)
+{
+    uint64_t bytes = 0;
+    struct text name = TEXT_INIT;
+    if (!options->recovering || options->keep_session)
+        return 0;
+    text_addf(&name, "%s.terminal", path);
+    int result = name.failed ? error_set(err, -ENOMEM, "out of memory") : session_terminal_keep(options->session_directory, name.data, &bytes, err);
+    if (result == 0 && bytes)
+        text_addf(note, "; what the program wrote to its terminal in %s", name.data);
+    text_finish(&name);
+    return result;
+}
+
 /* The trace that a session makes, shown and written. */
 static int make_trace(const struct finish_options *options, const struct invocation *invocation, struct trace **ret_trace,
                       struct output_file *file, struct text *note, struct error *err)
@@ -285,7 +300,9 @@ static int make_trace(const struct finish_options *options, const struct invocat
         watch_complete(options->watch, *ret_trace);
     if (result == 0)
         result = write_trace(*ret_trace, options, invocation, file, note, err);
-    return result == 0 ? keep_objects(options->session_directory, file->path, note, err) : result;
+    if (result == 0)
+        result = keep_objects(options->session_directory, file->path, note, err);
+    return result == 0 ? keep_terminal(options, file->path, note, err) : result;
 }
 
 int recording_finish(const struct finish_options *options, const struct invocation *invocation, struct error *err)

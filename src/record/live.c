@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct live {
@@ -28,6 +29,7 @@ struct live {
     struct error feed_problem; /* why there is none */
     int socket, changed_fd;
     pid_t target;
+    int target_fd;         /* pidfd: -1 where the kernel has none (before 5.3) */
     int64_t begin_ns, end_ns;
     int64_t start_raw_ns; /* of the session: where traces have their 0 */
     int wait_status;
@@ -60,7 +62,7 @@ int live_create(void (*began)(void *context), void *context, struct live **ret_l
         return error_set(err, -ENOMEM, "out of memory");
     live->began = began;
     live->context = context;
-    live->socket = -1;
+    live->socket = live->target_fd = -1;
     live->feed_problem = (struct error)ERROR_INIT;
     int code = target_terminal_open(&live->terminal, err);
     live->changed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -81,6 +83,7 @@ uint64_t live_destroy(struct live *live)
     bool stopped = live_feed_destroy(live->feed);
     uint64_t lost = terminal_relay_destroy(live->relay);
     target_terminal_end(&live->terminal);
+    closep(&live->target_fd);
     if (stopped)
         closep(&live->changed_fd);
     trace_unref(live->whole);
@@ -96,6 +99,7 @@ struct target_terminal *live_terminal(struct live *live)
 int live_begin(struct live *live, pid_t target, struct session *session, struct error *err)
 {
     live->target = target;
+    live->target_fd = (int)syscall(SYS_pidfd_open, target, 0); /* nobody has waited for it yet: the number is its own */
     live->begin_ns = clock_monotonic_ns();
     live->start_raw_ns = session_start_raw_ns(session);
     int code = terminal_relay_create(&live->terminal, session_directory_fd(session), &live->relay, &live->socket, err);
@@ -183,6 +187,15 @@ void live_resize(struct live *live, int columns, int rows)
     target_terminal_resize(&live->terminal, columns, rows);
 }
 
+/* Whatever has its number by now: the target alone. */
+static void signal_target(const struct live *live, int number)
+{
+    if (live->target_fd >= 0)
+        syscall(SYS_pidfd_send_signal, live->target_fd, number, NULL, 0);
+    else
+        kill(live->target, number);
+}
+
 /* As Ctrl-C: to what stands in the foreground of its terminal. */
 void live_end_target(struct live *live)
 {
@@ -190,9 +203,9 @@ void live_end_target(struct live *live)
     if (__atomic_load_n(&live->state, __ATOMIC_ACQUIRE) != LIVE_STATE_RUNS)
         return;
     if (live->asked_to_end++)
-        kill(live->target, SIGKILL);
+        signal_target(live, SIGKILL);
     else if (foreground <= 0 || kill(-foreground, SIGINT) < 0)
-        kill(live->target, SIGINT);
+        signal_target(live, SIGINT);
 }
 
 void live_release(struct live *live)

@@ -34,7 +34,7 @@ static int copy_bytes(int from, int to)
     }
 }
 
-static int copy_object(int session, int folder, const char *name)
+static int open_source(int session, const char *name, uint64_t *ret_bytes)
 {
     struct stat info;
     CLEANUP(closep) int from = openat(session, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -42,6 +42,16 @@ static int copy_object(int session, int folder, const char *name)
         return -errno;
     if (!S_ISREG(info.st_mode) || info.st_uid != geteuid())
         return -EINVAL;
+    *ret_bytes = (uint64_t)info.st_size;
+    return TAKE_FD(from);
+}
+
+static int copy_object(int session, int folder, const char *name)
+{
+    uint64_t bytes;
+    CLEANUP(closep) int from = open_source(session, name, &bytes);
+    if (from < 0)
+        return from;
     CLEANUP(closep) int to = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     return to < 0 ? -errno : copy_bytes(from, to);
 }
@@ -77,5 +87,21 @@ int session_objects_keep(const char *session_directory, const char *folder, unsi
             return error_set_errno(err, r, "%s/%s: cannot keep device code", folder, entry->d_name);
         ++*ret_count;
     }
+    return 0;
+}
+
+int session_terminal_keep(const char *session_directory, const char *path, uint64_t *ret_bytes, struct error *err)
+{
+    uint64_t bytes = 0;
+    *ret_bytes = 0;
+    CLEANUP(closep) int session = open(session_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(closep) int from = session < 0 ? -errno : open_source(session, "terminal", &bytes);
+    if (from == -ENOENT || (from >= 0 && bytes == 0))
+        return 0;
+    CLEANUP(closep) int to = from < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int r = from < 0 ? from : to < 0 ? -errno : copy_bytes(from, to);
+    if (r < 0)
+        return error_set_errno(err, r, "%s: cannot keep what the program wrote to its terminal", path);
+    *ret_bytes = bytes;
     return 0;
 }

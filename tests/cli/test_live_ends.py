@@ -112,6 +112,32 @@ def test_a_silent_program_learns_that_the_terminal_went_after_hprofiler(live):
     session.master = os.open(os.devnull, os.O_RDWR)
 
 
+def test_what_a_killed_watcher_did_not_show_is_recovered(live, hprofiler):
+    script = ("import os\nprint('told nobody \\N{GREEK SMALL LETTER PI}', flush=True)\nopen('ready','w').close()\n"
+              "while not os.path.exists('on'): __import__('time').sleep(0.05)\nopen('ended','w').close()")
+    session = live(*python(script))
+    session.ui()
+    wait_for_file(session.directory / "ready")
+    (left,) = session.directory.glob("hprofiler-*")
+    end = time.monotonic() + 60
+    while b"told nobody" not in (left / "terminal").read_bytes():
+        assert time.monotonic() < end, "it is never kept"
+        time.sleep(0.05)
+    os.kill(session.pid, signal.SIGKILL)
+    session.expect(UI_GONE)
+    (session.directory / "on").touch()
+    wait_for_file(session.directory / "ended")
+    kept = session.directory / "saved.hpt.terminal"
+    while True:  # its end has to be seen first
+        done = subprocess.run([hprofiler, "recover", str(left), "-o", str(session.directory / "saved.hpt")], capture_output=True, timeout=60)
+        if done.returncode == 0:
+            break
+        assert time.monotonic() < end and b"still being recorded" in done.stderr, done.stderr.decode()
+        time.sleep(0.1)
+    assert "told nobody \N{GREEK SMALL LETTER PI}".encode() in kept.read_bytes()
+    assert str(kept).encode() in done.stderr and not left.exists()
+
+
 def test_a_program_that_ends_at_once(live):
     session = live("true")
     session.ui()

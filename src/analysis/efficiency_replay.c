@@ -92,24 +92,37 @@ static bool ideal_run(const struct efficiency_reading *reading, const struct dep
     return last_ns > first_ns;
 }
 
+struct ideal {
+    const struct efficiency_reading *reading;
+    const struct dependency_graph *graph;
+};
+
+static int64_t ideal_interval(const void *context, uint32_t point)
+{
+    const struct ideal *ideal = context;
+    const struct dependency_graph *graph = ideal->graph;
+    bool free_of_charge = graph->interval[point] != INTERVAL_UNEXPLAINED && graph->lane[point] != LANE_NONE &&
+                          is_communication(ideal->reading, graph->span[point].index);
+    return free_of_charge ? 0 : graph->interval_weight_ns[point];
+}
+
+static int64_t ideal_edge(const void *context, uint32_t point, uint32_t edge)
+{
+    const struct ideal *ideal = context;
+    const struct dependency_graph *graph = ideal->graph;
+    bool starts = graph->lane[point] != LANE_NONE && is_init(ideal->reading, graph->span[point].index);
+    return is_network(graph->edges[edge].rule) && !starts ? 0 : graph->edges[edge].weight_ns;
+}
+
 static int replay_ideal(struct efficiency_reading *reading, const struct dependency_graph *graph)
 {
     struct efficiency_inputs *inputs = &reading->out->inputs;
-    CLEANUP(freep) int64_t *intervals = array_resize_exact(NULL, graph->point_count + (size_t)1, sizeof *intervals);
-    CLEANUP(freep) int64_t *edges = array_resize_exact(NULL, graph->edge_count + (size_t)1, sizeof *edges);
+    const struct ideal ideal = {reading, graph};
+    const struct replay_weights weights = {ideal_interval, ideal_edge, &ideal};
     CLEANUP(freep) int64_t *replayed_ns = array_resize_exact(NULL, graph->point_count + (size_t)1, sizeof *replayed_ns);
-    if (!intervals || !edges || !replayed_ns)
+    if (!replayed_ns)
         return -ENOMEM;
-    for (uint32_t i = 0; i < graph->point_count; i++) {
-        bool free_of_charge = graph->interval[i] != INTERVAL_UNEXPLAINED && graph->lane[i] != LANE_NONE && is_communication(reading, graph->span[i].index);
-        intervals[i] = free_of_charge ? 0 : graph->interval_weight_ns[i];
-    }
-    for (uint32_t point = 0; point < graph->point_count; point++) {
-        bool starts = graph->lane[point] != LANE_NONE && is_init(reading, graph->span[point].index);
-        for (uint32_t i = graph->first_edge[point]; i < graph->first_edge[point + 1]; i++)
-            edges[i] = is_network(graph->edges[i].rule) && !starts ? 0 : graph->edges[i].weight_ns;
-    }
-    replay(graph, intervals, edges, replayed_ns);
+    replay_with(graph, &weights, replayed_ns);
     if (!ideal_run(reading, graph, replayed_ns, &inputs->value[EFFICIENCY_INPUT_IDEAL]))
         inputs->ideal_reason = "the graph does not have all main threads from MPI_Init to MPI_Finalize";
     return 0;

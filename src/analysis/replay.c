@@ -4,17 +4,15 @@
 
 #include "trace/schema.h"
 
-void replay(const struct dependency_graph *graph, const int64_t *interval_weight_ns, const int64_t *edge_weight_ns,
-            int64_t *ret_time_ns)
+/* Inlined where it is called, with what tells the weights. */
+static inline __attribute__((always_inline)) void run(const struct dependency_graph *graph, const struct replay_weights *weights, int64_t *ret_time_ns)
 {
-    const int64_t *interval = interval_weight_ns ? interval_weight_ns : graph->interval_weight_ns;
     for (uint32_t i = 0; i < graph->point_count; i++) {
         uint32_t point = graph->order[i], previous = graph_previous_point(graph, point);
         uint32_t first = graph->first_edge[point], end = graph->first_edge[point + 1];
-        int64_t latest_ns = previous != POINT_NONE ? ret_time_ns[previous] + interval[point] : INT64_MIN;
+        int64_t latest_ns = previous != POINT_NONE ? ret_time_ns[previous] + weights->interval(weights->context, point) : INT64_MIN;
         for (uint32_t e = first; e < end; e++) {
-            int64_t weight_ns = edge_weight_ns ? edge_weight_ns[e] : graph->edges[e].weight_ns;
-            int64_t time_ns = ret_time_ns[graph->edges[e].from] + weight_ns;
+            int64_t time_ns = ret_time_ns[graph->edges[e].from] + weights->edge(weights->context, point, e);
             if (time_ns > latest_ns)
                 latest_ns = time_ns;
         }
@@ -22,6 +20,37 @@ void replay(const struct dependency_graph *graph, const int64_t *interval_weight
             latest_ns = MODEL_TIME_LIMIT_NS;
         ret_time_ns[point] = previous == POINT_NONE && first == end ? graph->time_ns[point] : latest_ns;
     }
+}
+
+struct columns {
+    const struct dependency_graph *graph;
+    const int64_t *interval_ns, *edge_ns; /* edge_ns: NULL = the graph's */
+};
+
+static int64_t interval_of_column(const void *context, uint32_t point)
+{
+    const struct columns *columns = context;
+    return columns->interval_ns[point];
+}
+
+static int64_t edge_of_column(const void *context, uint32_t point, uint32_t edge)
+{
+    const struct columns *columns = context;
+    (void)point;
+    return columns->edge_ns ? columns->edge_ns[edge] : columns->graph->edges[edge].weight_ns;
+}
+
+void replay(const struct dependency_graph *graph, const int64_t *interval_weight_ns, const int64_t *edge_weight_ns,
+            int64_t *ret_time_ns)
+{
+    const struct columns columns = {graph, interval_weight_ns ? interval_weight_ns : graph->interval_weight_ns, edge_weight_ns};
+    const struct replay_weights weights = {interval_of_column, edge_of_column, &columns};
+    run(graph, &weights, ret_time_ns);
+}
+
+void replay_with(const struct dependency_graph *graph, const struct replay_weights *weights, int64_t *ret_time_ns)
+{
+    run(graph, weights, ret_time_ns);
 }
 
 int64_t replay_makespan(const struct dependency_graph *graph, const int64_t *time_ns)

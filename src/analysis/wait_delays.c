@@ -45,6 +45,7 @@ struct charging {
     size_t share_count, share_capacity;
     struct map delay_of;     /* key -> place in out->delays */
     size_t delay_capacity;
+    bool sampled;            /* else nothing tells functions, and code outside of calls need not be kept */
     struct wait_outside *window;  /* code outside of calls of the late lane, for the wait that is looked at */
     size_t window_count, window_capacity;
     struct wait_outside *outside; /* the same for all delays */
@@ -126,7 +127,7 @@ static int piece_of_window(struct charging *charging, uint32_t lane, uint32_t sp
     int result = activity_add(charging, span, late ? length_ns : 0, late ? 0 : length_ns);
     if (result == 0)
         result = move_preempted(charging, lane, span, begin_ns, length_ns, late, false);
-    if (result == 0 && late && span == ID_NONE)
+    if (result == 0 && late && span == ID_NONE && charging->sampled)
         result = outside_add(&charging->window, &charging->window_count, &charging->window_capacity, &stretch);
     return result;
 }
@@ -460,7 +461,7 @@ static int prepare(struct charging *charging)
 int wait_charge_delays(struct wait_building *building)
 {
     struct wait_states *out = building->out;
-    struct charging charging = {.building = building};
+    struct charging charging = {.building = building, .sampled = trace_block_count(building->trace, FAMILY_SAMPLES) > 0};
     if (!out->count)
         return 0;
     map_init(&charging.activity_of);

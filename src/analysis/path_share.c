@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define REACHED_FROM_MAX 3 /* a point that more nodes lead to becomes one */
+#define REACHED_FROM_MAX 4 /* a point that more nodes lead to becomes one */
 
 /* In path_share.more. */
 #define NO_MORE UINT32_MAX
@@ -30,6 +30,8 @@ struct contraction {
     struct parcel *out;
     struct found_arc *arcs;
     struct reach *list, *others; /* of the point at hand; what does not fit into the columns */
+    uint32_t free_other;         /* others that nobody needs any more; NO_MORE */
+    bool *leads_on;              /* by point: edges lead from it, not only its lane */
     uint32_t *places;            /* by node: its place in the list, from 1 on */
     size_t arc_count, arc_capacity, list_count, list_capacity, other_count, other_capacity, place_capacity;
     bool failed;
@@ -155,20 +157,47 @@ static void keep_arcs(struct contraction *contraction, uint32_t node)
         arcs[contraction->arc_count++] = (struct found_arc){contraction->list[i].way, contraction->list[i].node, node};
 }
 
+static uint32_t new_other(struct contraction *contraction)
+{
+    uint32_t at = contraction->free_other;
+    if (at != NO_MORE) {
+        contraction->free_other = contraction->others[at].next;
+        return at;
+    }
+    struct reach *others = array_reserve(contraction->others, &contraction->other_capacity, contraction->other_count + 1, sizeof *others);
+    if (!others || contraction->other_count >= IS_NODE)
+        return NO_MORE;
+    contraction->others = others;
+    return (uint32_t)contraction->other_count++;
+}
+
 static void keep_reach(struct contraction *contraction, uint32_t point)
 {
     struct path_share *share = contraction->share;
     share->reached_from[point] = contraction->list[0].node;
     way_keep(&contraction->ways, point, &contraction->list[0].way);
     for (size_t i = 1; i < contraction->list_count; i++) {
-        struct reach *others = array_reserve(contraction->others, &contraction->other_capacity, contraction->other_count + 1, sizeof *others);
-        contraction->failed |= !others;
-        if (!others)
+        uint32_t at = new_other(contraction);
+        contraction->failed |= at == NO_MORE;
+        if (at == NO_MORE)
             return;
-        contraction->others = others;
-        others[contraction->other_count] = contraction->list[i];
-        others[contraction->other_count].next = share->more[point];
-        share->more[point] = (uint32_t)contraction->other_count++;
+        contraction->others[at] = contraction->list[i];
+        contraction->others[at].next = share->more[point];
+        share->more[point] = at;
+    }
+}
+
+/* Nobody but the lane's next point, which has come, looks at how this one is reached. */
+static void drop_reach(struct contraction *contraction, uint32_t point)
+{
+    uint32_t *more = &contraction->share->more[point];
+    if (contraction->leads_on[point] || *more == IS_NODE)
+        return;
+    while (*more != NO_MORE) {
+        uint32_t at = *more;
+        *more = contraction->others[at].next;
+        contraction->others[at].next = contraction->free_other;
+        contraction->free_other = at;
     }
 }
 
@@ -186,6 +215,9 @@ static void contract_point(struct contraction *contraction, uint32_t point)
         node = add_node(share, point);
         contraction->failed |= node == NODE_BEGIN;
     }
+    uint32_t previous = graph_previous_point(share->graph, point);
+    if (previous != POINT_NONE)
+        drop_reach(contraction, previous);
     if (node == NODE_BEGIN)
         keep_reach(contraction, point);
     else
@@ -268,7 +300,11 @@ int path_share_contract(struct path_share *share, struct parcel *ways)
 {
     const struct dependency_graph *graph = share->graph;
     int code = share_init(share);
-    struct contraction contraction = {.share = share, .ways = share_ways(share), .out = ways, .failed = code < 0};
+    struct contraction contraction = {.share = share, .ways = share_ways(share), .out = ways, .free_other = NO_MORE};
+    contraction.leads_on = calloc((size_t)graph->point_count + 1, sizeof *contraction.leads_on);
+    contraction.failed = code < 0 || !contraction.leads_on;
+    for (uint32_t e = 0; e < graph->edge_count && !contraction.failed; e++)
+        contraction.leads_on[graph->edges[e].from] = true;
     for (uint32_t i = 0; i < graph->point_count && !contraction.failed; i++)
         if (!share->foreign[graph->order[i]])
             contract_point(&contraction, graph->order[i]);
@@ -284,6 +320,7 @@ int path_share_contract(struct path_share *share, struct parcel *ways)
     free(contraction.list);
     free(contraction.others);
     free(contraction.places);
+    free(contraction.leads_on);
     return contraction.failed || ways->failed ? -ENOMEM : 0;
 }
 

@@ -35,7 +35,10 @@ struct charging {
     uint32_t *rank;          /* by wait state: its place in order */
     uint32_t *order;         /* wait states, last release first */
     int64_t *handed_ns;      /* by wait state: from waits that it caused */
-    uint32_t *by_event;      /* steps sorted by event, then lane; building->steps is by lane, then time */
+    struct event_step {
+        int64_t leave_ns;
+        uint32_t lane;
+    } *by_event;             /* steps sorted by event, then lane; building->steps is by lane, then time */
     uint32_t *event_end;     /* by event: behind its last place in by_event */
     uint32_t *step_first;    /* by lane: its first step; track_count + 1 entries */
     struct map activity_of;  /* key -> place in activities */
@@ -180,8 +183,10 @@ static int by_lane_and_time(const void *left, const void *right)
     return order ? order : COMPARE(a->event, b->event);
 }
 
-static int sort_steps(struct wait_step *steps, size_t count)
+static int sort_steps(struct wait_building *building)
 {
+    struct wait_step *steps = building->steps;
+    size_t count = building->step_count;
     CLEANUP(freep) struct sort_key *keys = array_resize_exact(NULL, count + 1, sizeof *keys);
     if (!keys)
         return -ENOMEM;
@@ -190,7 +195,11 @@ static int sort_steps(struct wait_step *steps, size_t count)
     int result = key_sort(keys, count);
     if (result < 0)
         return result;
-    key_sort_apply(keys, count, steps, sizeof *steps);
+    struct wait_step *sorted = key_sort_gather(keys, count, steps, sizeof *sorted);
+    if (!sorted)
+        return -ENOMEM;
+    free(steps);
+    building->steps = steps = sorted;
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && steps[end].leave_ns == steps[first].leave_ns && steps[end].lane == steps[first].lane;)
             end++;
@@ -212,25 +221,25 @@ static int sort_by_event(struct charging *charging)
     for (uint32_t event = 0; event < building->event_count; event++)
         place[event + 1] += place[event];
     for (size_t i = 0; i < building->step_count; i++)
-        charging->by_event[place[building->steps[i].event]++] = (uint32_t)i; /* in the end, where the next one begins */
+        charging->by_event[place[building->steps[i].event]++] = (struct event_step){building->steps[i].leave_ns, building->steps[i].lane}; /* in the end, where the next one begins */
     return 0;
 }
 
 /* When a lane left an event; false: it was not in it. */
 static bool left_event(const struct charging *charging, uint32_t event, uint32_t lane, int64_t *ret_leave_ns)
 {
-    const struct wait_step *steps = charging->building->steps;
+    const struct event_step *steps = charging->by_event;
     size_t low = event ? charging->event_end[event - 1] : 0, end = charging->event_end[event], high = end;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (steps[charging->by_event[middle]].lane < lane)
+        if (steps[middle].lane < lane)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == end || steps[charging->by_event[low]].lane != lane)
+    if (low == end || steps[low].lane != lane)
         return false;
-    *ret_leave_ns = steps[charging->by_event[low]].leave_ns;
+    *ret_leave_ns = steps[low].leave_ns;
     return true;
 }
 
@@ -449,7 +458,7 @@ static int prepare(struct charging *charging)
     for (uint32_t i = 0; result == 0 && i < out->count; i++)
         charging->rank[charging->order[i]] = i;
     if (result == 0)
-        result = sort_steps(building->steps, building->step_count);
+        result = sort_steps(building);
     for (size_t i = 0, lane = 0; result == 0 && lane <= tracks; lane++) {
         while (i < building->step_count && building->steps[i].lane < lane)
             i++;

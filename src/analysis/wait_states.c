@@ -156,7 +156,11 @@ static int sort_states(struct wait_states *out)
     int result = key_sort(keys, out->count);
     if (result < 0)
         return result;
-    key_sort_apply(keys, out->count, out->states, sizeof *out->states);
+    struct wait_state *sorted = key_sort_gather(keys, out->count, out->states, sizeof *sorted);
+    if (!sorted)
+        return -ENOMEM;
+    free(out->states);
+    out->states = sorted;
     for (size_t first = 0, end; first < out->count; first = end) {
         const struct wait_state *state = &out->states[first];
         for (end = first + 1; end < out->count && out->states[end].begin_ns == state->begin_ns && track_id_is(out->states[end].lane, state->lane);)

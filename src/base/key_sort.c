@@ -67,22 +67,12 @@ int key_sort(struct sort_key *keys, size_t count)
     return 0;
 }
 
-/* Follows each cycle of the permutation once. */
-void key_sort_apply(struct sort_key *keys, size_t count, void *items, size_t size_bytes)
+/* Sorted things were mostly found in a few sorted runs: copying them out goes through memory in order, exchanging them does not. */
+void *key_sort_gather(const struct sort_key *keys, size_t count, const void *items, size_t size_bytes)
 {
-    char *bytes = items, first[SORT_ITEM_MAXIMUM];
-    for (size_t start = 0; start < count; start++) {
-        size_t place = start;
-        if (keys[start].index == start)
-            continue;
-        memcpy(first, bytes + start * size_bytes, size_bytes);
-        while (keys[place].index != start) {
-            size_t next = keys[place].index;
-            memcpy(bytes + place * size_bytes, bytes + next * size_bytes, size_bytes);
-            keys[place].index = (uint32_t)place;
-            place = next;
-        }
-        memcpy(bytes + place * size_bytes, first, size_bytes);
-        keys[place].index = (uint32_t)place;
-    }
+    const char *from = items;
+    char *gathered = array_resize_exact(NULL, count + 1, size_bytes);
+    for (size_t i = 0; gathered && i < count; i++)
+        memcpy(gathered + i * size_bytes, from + keys[i].index * size_bytes, size_bytes);
+    return gathered;
 }

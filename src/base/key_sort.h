@@ -19,8 +19,7 @@ static inline uint64_t sort_key_of(int64_t value) /* the least value is the leas
 
 /* By group, then key; those that agree in both keep their order. 0 or -ENOMEM. */
 int key_sort(struct sort_key *keys, size_t count);
-/* Brings the things, of size_bytes up to SORT_ITEM_MAXIMUM each, into the order of their sorted keys; the keys are used up. */
-#define SORT_ITEM_MAXIMUM 128
-void key_sort_apply(struct sort_key *keys, size_t count, void *items, size_t size_bytes);
+/* The things, of size_bytes each, copied in the order of their sorted keys; the caller frees. NULL: out of memory. */
+void *key_sort_gather(const struct sort_key *keys, size_t count, const void *items, size_t size_bytes) __attribute__((warn_unused_result));
 
 #endif

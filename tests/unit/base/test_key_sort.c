@@ -71,11 +71,13 @@ static void test_things_follow_their_keys(void **state)
         keys[i] = (struct sort_key){sort_key_of(things[i].value), 0, i};
     }
     assert_int_equal(key_sort(keys, COUNT), 0);
-    key_sort_apply(keys, COUNT, things, sizeof *things);
+    struct thing *sorted = key_sort_gather(keys, COUNT, things, sizeof *things);
+    assert_non_null(sorted);
+    memcpy(things, sorted, sizeof things);
+    free(sorted);
     for (uint32_t i = 0; i < COUNT; i++) {
         unsigned place, before;
         assert_int_equal(strtoll(things[i].name, NULL, 10), things[i].value);
-        assert_int_equal(keys[i].index, i);
         assert_int_equal(sscanf(things[i].name, "%*d of %u", &place), 1);
         if (i && things[i - 1].value == things[i].value) {
             assert_int_equal(sscanf(things[i - 1].name, "%*d of %u", &before), 1);

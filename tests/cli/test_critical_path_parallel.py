@@ -75,16 +75,28 @@ def recorded(family, hprofiler, apps, tmp_path_factory):
     return [folder / f"t.{rank}.hpt" for rank in range(3)]
 
 
+@pytest.fixture(scope="module")
+def alone(hprofiler):
+    """A function: what one process prints, asked once."""
+    printed = {}
+
+    def ask(*words):
+        if words not in printed:
+            printed[words] = call(hprofiler, "critical-path", *words)
+        return printed[words]
+    return ask
+
+
 @pytest.mark.parametrize("count", [2, 3, 6])
-def test_ranks_print_what_one_process_prints(hprofiler, ranks, simulated, count):
+def test_ranks_print_what_one_process_prints(alone, ranks, simulated, count):
     """More ranks than traces, and shares of different size, as well."""
     errors = []
-    alone = call(hprofiler, "critical-path", *simulated, "--format", "json")
-    assert ranks(count, *simulated, "--format", "json", errors=errors) == alone
+    printed = alone(*simulated, "--format", "json")
+    assert ranks(count, *simulated, "--format", "json", errors=errors) == printed
     assert "alone" not in errors[0]
-    rules = {row["rule"] for row in json.loads(alone)["edges"]}
+    rules = {row["rule"] for row in json.loads(printed)["edges"]}
     assert {"message", "collective", "fork", "launch"} <= rules
-    patterns = {row["pattern"] for row in json.loads(alone)["blame"]}
+    patterns = {row["pattern"] for row in json.loads(printed)["blame"]}
     assert len(patterns) > 3
 
 
@@ -96,9 +108,9 @@ def test_samples_divide_code_among_functions(hprofiler, ranks, recorded):
             assert any(row["function"] and row["function_share"] for row in json.loads(alone)["blame"] if not row["cause"])
 
 
-def test_text_is_the_same(hprofiler, ranks, simulated, recorded):
-    assert ranks(3, *simulated, "--top", 5) == call(hprofiler, "critical-path", *simulated, "--top", 5)
-    assert ranks(2, *recorded) == call(hprofiler, "critical-path", *recorded)
+def test_text_is_the_same(alone, ranks, simulated, recorded):
+    assert ranks(3, *simulated, "--top", 5) == alone(*simulated, "--top", 5)
+    assert ranks(2, *recorded) == alone(*recorded)
 
 
 def as_json(hprofiler, trace):
@@ -148,10 +160,10 @@ def test_one_failure_ends_all_and_says_so_once(ranks, simulated, tmp_path):
         assert errors[-1].count(message) == 1, errors[-1]
 
 
-def test_what_one_process_has_to_do_is_left_to_rank_0(hprofiler, ranks, simulated):
+def test_what_one_process_has_to_do_is_left_to_rank_0(alone, ranks, simulated):
     errors = []
     options = ["--where", "rank=1", "--format", "csv"]
-    assert ranks(2, *simulated, *options, errors=errors) == call(hprofiler, "critical-path", *simulated, *options)
+    assert ranks(2, *simulated, *options, errors=errors) == alone(*simulated, *options)
     assert errors[0].count("found by rank 0 alone") == 1
 
 

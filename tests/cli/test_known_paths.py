@@ -2,6 +2,7 @@
 """Critical path, composition, waits, efficiency and predictions of simulated programs of which all is known: trace_generator
 simulates MPI, OpenMP and CUDA by their rules, writes the trace that a recording would be, and what is true of it."""
 import collections
+import functools
 import json
 import os
 import pathlib
@@ -55,7 +56,8 @@ def ask(hprofiler):
 
 @pytest.fixture(scope="module")
 def path_of(ask):
-    """A function: what critical-path says, and the path that it writes as a track."""
+    """A function: what critical-path says, and the path that it writes as a track; asked once of each trace."""
+    @functools.cache
     def run(trace):
         drawn = trace.with_suffix(".path.hpt")
         said = ask("critical-path", trace, "-o", drawn)
@@ -167,10 +169,10 @@ def test_path_is_the_true_one_of_a_program_with_libgomp(kind, make, path_of):
 
 
 @pytest.mark.parametrize("kind", PLANTED + RANDOM)
-def test_composition_is_the_true_one(kind, make, ask):
+def test_composition_is_the_true_one(kind, make, path_of):
     for seed in SEEDS:
         trace, truth = make(kind, seed)
-        said = ask("critical-path", trace, "--top", "0")
+        said, _ = path_of(trace)
         found = collections.Counter()
         for row in said["composition"]:
             if row["kind"] != "edge":
@@ -201,10 +203,10 @@ GUESSED = {"late sender", "late receiver"}
 
 
 @pytest.mark.parametrize("kind", PLANTED + RANDOM)
-def test_waits_are_charged_to_whom_was_waited_for(kind, make, ask):
+def test_waits_are_charged_to_whom_was_waited_for(kind, make, path_of):
     for seed in SEEDS:
         trace, truth = make(kind, seed)
-        found, true, margin = waits_of(ask("critical-path", trace, "--top", "0"), truth), collections.Counter(), collections.Counter()
+        found, true, margin = waits_of(path_of(trace)[0], truth), collections.Counter(), collections.Counter()
         for row in truth["waits"]:
             key = row["pattern"], row["lane"], row["cause_lane"]
             true[key] += row["ns"]

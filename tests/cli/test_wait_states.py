@@ -53,11 +53,15 @@ def pair(pattern, cause, victim, cause_nth=0, victim_nth=0):
     return expect
 
 
-def everybody(pattern, name):
+def everybody(pattern, name, times=1):
     """All wait for whoever comes last."""
     def expect(calls, mode):
-        last = max(WORLD, key=lambda rank: calls.came(mode, rank, name))
-        return {(pattern, name, last, name, rank): calls.came(mode, last, name) - calls.came(mode, rank, name) for rank in WORLD if rank != last}
+        sums = collections.Counter()
+        for nth in range(times):
+            came = [calls.came(mode, rank, name, nth) for rank in WORLD]
+            last = max(WORLD, key=came.__getitem__)
+            sums.update({(pattern, name, last, name, rank): came[last] - came[rank] for rank in WORLD if rank != last})
+        return sums
     return expect
 
 
@@ -110,12 +114,14 @@ def window_lock(calls, mode):
 
 
 def progress(calls, mode):
-    """Which call needs the target's help is the library's choice."""
+    """Which call needs the target's help is the library's choice. Only one that ends soon after the target has come is told from one that takes that long:
+    where a busy machine lets neither of them go on, nothing is to be found, and it is tried again."""
     came = calls.came(mode, 1, "MPI_Recv")
     sums = {("late sender", "MPI_Send", 0, "MPI_Recv", 1): calls.came(mode, 0, "MPI_Send") - came}
     for name in ("MPI_Win_lock", "MPI_Accumulate", "MPI_Win_flush", "MPI_Win_unlock"):
-        if calls.came(mode, 0, name) < came < calls.went(mode, 0, name):
-            sums["wait for progress", "MPI_Recv", 1, name, 0] = came - calls.came(mode, 0, name)
+        length, rest = came - calls.came(mode, 0, name), calls.went(mode, 0, name) - came
+        if 0 < rest < length / 11:
+            sums["wait for progress", "MPI_Recv", 1, name, 0] = length
     return sums
 
 
@@ -136,7 +142,7 @@ EXPECTED = {
     "bcast": bcast,
     "scan": scan,
     "comm_dup": everybody("wait at making of communicators", "MPI_Comm_dup"),
-    "fence": everybody("wait at fence", "MPI_Win_fence"),
+    "fence": everybody("wait at fence", "MPI_Win_fence", 2),
     "epochs": epochs,
     "window_lock": window_lock,
     "progress": progress,
@@ -222,8 +228,11 @@ def test_each_pattern_is_as_long_as_the_program_says(mpi, mode):
         sums, of_mode = expected_sums(calls)
         right |= {key[:1] + key[2:] for key in of_mode[mode] if close(found[key], sums[key], stretch * SLACK_NS.get(mode, 0))}
         wrong = {key: (found[key], sums[key]) for key in of_mode[mode] if key[:1] + key[2:] not in right}
-        if of_mode[mode] and not wrong:
+        shown = mode != "progress" or any(key[0] == "wait for progress" for key in of_mode[mode])
+        if of_mode[mode] and shown and not wrong:
             return
+    if not shown and not wrong:
+        pytest.skip("this library needs no help of its targets, or the machine is too busy to give it at once")
     pytest.fail(f"found, expected: {wrong or 'the program did not wait'}")
 
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The critical path as text for people. */
-#include "path_report.h"
+#include "path_draw.h"
 #include "analysis/path_preempted.h"
 #include "lane_label.h"
 #include "run_length.h"
-#include "table.h"
 #include "units.h"
 
 #include "base/text.h"
@@ -16,20 +15,12 @@
 #define INDENT 2
 #define BAR_CELLS 10
 
-struct drawing {
-    const struct path_report *report; /* NULL where only rows are drawn */
-    const struct text_look *look;
-    struct text *out;
-    uint64_t top;
-    const struct time_unit *unit;
-};
-
-static size_t limit(const struct drawing *drawing, size_t count)
+size_t path_drawing_limit(const struct path_drawing *drawing, size_t count)
 {
     return drawing->top && drawing->top < count ? (size_t)drawing->top : count;
 }
 
-static void heading(struct drawing *drawing, const char *title, int64_t largest_ns, const char *explanation)
+void path_drawing_heading(struct path_drawing *drawing, const char *title, int64_t largest_ns, const char *explanation)
 {
     drawing->unit = time_unit_for(largest_ns);
     text_add_char(drawing->out, '\n');
@@ -39,7 +30,7 @@ static void heading(struct drawing *drawing, const char *title, int64_t largest_
     text_add_char(drawing->out, '\n');
 }
 
-static void fact(struct drawing *drawing, const char *label, const char *value)
+static void fact(struct path_drawing *drawing, const char *label, const char *value)
 {
     char padded[32];
     snprintf(padded, sizeof padded, "%-11s", label);
@@ -49,25 +40,25 @@ static void fact(struct drawing *drawing, const char *label, const char *value)
     text_add_wrapped(drawing->out, drawing->look, 14, 14, value);
 }
 
-static void cell_time(struct table *table, const struct drawing *drawing, int64_t time_ns)
+void path_drawing_time(struct table *table, const struct path_drawing *drawing, int64_t time_ns)
 {
     char text[32];
     table_cell(table, format_in_unit(text, sizeof text, time_ns, drawing->unit));
 }
 
-static void cell_percent(struct table *table, int64_t part_ns, int64_t whole_ns)
+void path_drawing_percent(struct table *table, int64_t part_ns, int64_t whole_ns)
 {
     char text[32];
     table_cell(table, format_percent(text, sizeof text, (double)part_ns, (double)whole_ns));
 }
 
-static void draw_table(struct drawing *drawing, struct table *table)
+void path_drawing_end_table(struct path_drawing *drawing, struct table *table)
 {
     table_draw(table, drawing->look, INDENT, drawing->out);
     table_destroy(table);
 }
 
-static struct table *new_table(struct drawing *drawing, const struct table_column *columns, size_t count)
+struct table *path_drawing_table(struct path_drawing *drawing, const struct table_column *columns, size_t count)
 {
     struct table *table = NULL;
     if (table_create(columns, count, &table) < 0)
@@ -75,7 +66,7 @@ static struct table *new_table(struct drawing *drawing, const struct table_colum
     return table;
 }
 
-static void rest(struct drawing *drawing, size_t shown, size_t count, int64_t time_ns, const char *what)
+void path_drawing_rest(struct path_drawing *drawing, size_t shown, size_t count, int64_t time_ns, const char *what)
 {
     char text[32];
     if (shown < count)
@@ -91,13 +82,13 @@ static const char *proof(bool explained, uint8_t confidence)
     return explained ? confidence_name((enum confidence)confidence) : "unexplained";
 }
 
-static void cell_proof(struct table *table, bool explained, uint8_t confidence)
+void path_drawing_proof(struct table *table, bool explained, uint8_t confidence)
 {
     enum text_style style = !explained ? STYLE_BAD : confidence == CONFIDENCE_CERTAIN ? STYLE_PLAIN : STYLE_WARN;
     table_cell_styled(table, style, proof(explained, confidence));
 }
 
-static void draw_rows(struct drawing *drawing, const struct path_rows *rows, enum path_dimension by, int64_t whole_ns)
+static void draw_rows(struct path_drawing *drawing, const struct path_rows *rows, enum path_dimension by, int64_t whole_ns)
 {
     const struct table_column columns[] = {
         {"time", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
@@ -106,20 +97,20 @@ static void draw_rows(struct drawing *drawing, const struct path_rows *rows, enu
         {"kind", ALIGN_LEFT, SHRINK_DROP, 0},   {"what", ALIGN_LEFT, SHRINK_MIDDLE, 16},
         {"lane", ALIGN_LEFT, SHRINK_END, 10},
     };
-    size_t shown = limit(drawing, rows->count);
+    size_t shown = path_drawing_limit(drawing, rows->count);
     int64_t rest_ns = rows->total_ns;
-    heading(drawing, "What it consists of", rows->count ? rows->rows[0].time_ns : 0, path_dimension_text(by));
-    struct table *table = new_table(drawing, columns, sizeof columns / sizeof *columns);
+    path_drawing_heading(drawing, "What it consists of", rows->count ? rows->rows[0].time_ns : 0, path_dimension_text(by));
+    struct table *table = path_drawing_table(drawing, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; table && i < shown; i++) {
         const struct path_row *row = &rows->rows[i];
         char bar[3 * BAR_CELLS + 1], count[32];
         table_row(table);
-        cell_time(table, drawing, row->time_ns);
-        cell_percent(table, row->time_ns, whole_ns);
+        path_drawing_time(table, drawing, row->time_ns);
+        path_drawing_percent(table, row->time_ns, whole_ns);
         table_cell(table,
                    format_bar(bar, sizeof bar, (double)row->time_ns, (double)whole_ns, BAR_CELLS, drawing->look->utf8));
         table_cell(table, format_count(count, sizeof count, row->count));
-        cell_proof(table, row->explained, row->confidence);
+        path_drawing_proof(table, row->explained, row->confidence);
         table_cell(table, row->category);
         table_cell(table, row->kind);
         table_cell(table, row->name);
@@ -127,177 +118,15 @@ static void draw_rows(struct drawing *drawing, const struct path_rows *rows, enu
         rest_ns -= row->time_ns;
     }
     if (table)
-        draw_table(drawing, table);
-    rest(drawing, shown, rows->count, rest_ns, "rows");
+        path_drawing_end_table(drawing, table);
+    path_drawing_rest(drawing, shown, rows->count, rest_ns, "rows");
 }
 
 void path_rows_draw(const struct path_rows *rows, enum path_dimension by, int64_t whole_ns, uint64_t top,
                     const struct text_look *look, struct text *out)
 {
-    struct drawing drawing = {.look = look, .out = out, .top = top};
+    struct path_drawing drawing = {.look = look, .out = out, .top = top};
     draw_rows(&drawing, rows, by, whole_ns);
-}
-
-/* --- hops ----------------------------------------------------------------------------------------------------------
- */
-
-static int by_fold_time(const void *left, const void *right)
-{
-    const struct path_fold *a = left, *b = right;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns > b->time_ns ? -1 : 1;
-    return a->first < b->first ? -1 : a->first > b->first;
-}
-
-/* The longest `count` of the folds, sorted: each new one is put in its place, as hardly any of millions is among few longest. */
-static void keep_longest(struct path_fold *longest, size_t count, const struct path_hops *hops)
-{
-    size_t kept = 0;
-    for (size_t f = 0; f < hops->fold_count; f++) {
-        const struct path_fold *fold = &hops->folds[f];
-        if (kept == count && by_fold_time(fold, &longest[kept - 1]) > 0)
-            continue;
-        size_t at = kept < count ? kept++ : kept - 1;
-        for (; at > 0 && by_fold_time(fold, &longest[at - 1]) < 0; at--)
-            longest[at] = longest[at - 1];
-        longest[at] = *fold;
-    }
-}
-
-/* Least time of a fold that is shown: the longest ones are, in order of time, until the table is full. */
-static struct path_fold last_shown(const struct path_hops *hops, size_t shown)
-{
-    enum { FEW = 256 };
-    struct path_fold *sorted = malloc((hops->fold_count + 1) * sizeof *sorted);
-    struct path_fold last = {.time_ns = 0, .first = UINT32_MAX};
-    if (sorted && shown > 0 && shown < hops->fold_count) {
-        if (shown <= FEW)
-            keep_longest(sorted, shown, hops);
-        else {
-            memcpy(sorted, hops->folds, hops->fold_count * sizeof *sorted);
-            qsort(sorted, hops->fold_count, sizeof *sorted, by_fold_time);
-        }
-        last = sorted[shown - 1];
-    }
-    free(sorted);
-    return last;
-}
-
-static void draw_hop(struct drawing *drawing, struct table *table, const struct path_fold *fold, uint32_t at)
-{
-    const struct path_report *report = drawing->report;
-    const struct trace *trace = report->graph->trace;
-    struct path_hop hop = path_fold_hop(report->hops, fold, at);
-    struct path_part part = path_hop_part(&hop);
-    struct text name = TEXT_INIT, lane = TEXT_INIT;
-    char begin[32], repeats[32] = "";
-    const char *bracket = drawing->look->utf8 ? (fold->period == 1        ? ""
-                                                 : at == 0                ? "┌"
-                                                 : at + 1 == fold->period ? "└"
-                                                                          : "│")
-                                              : (fold->period == 1 ? "" : "|");
-    path_part_name(trace, report->activities, &part, &name);
-    text_add_lane_label(&lane, trace, hop.track);
-    if (fold->repeats > 1 && at == 0)
-        snprintf(repeats, sizeof repeats, "%s%" PRIu32, drawing->look->utf8 ? "×" : "x", fold->repeats);
-    table_row(table);
-    table_cell(table, format_duration(begin, sizeof begin, hop.begin_ns));
-    cell_time(table, drawing, hop.duration_ns);
-    cell_percent(table, hop.duration_ns, report->path->length_ns);
-    if (hop.descheduled_ns)
-        cell_time(table, drawing, hop.descheduled_ns);
-    else
-        table_cell(table, "");
-    table_cell(table, repeats);
-    table_cell(table, fold->repeats > 1 ? bracket : "");
-    cell_proof(table, part.state != PATH_UNEXPLAINED && part.state != PATH_START, part.confidence);
-    table_cell(table, path_part_kind(report->activities, &part));
-    table_cell(table, name.data ? name.data : "");
-    table_cell(table, lane.data ? lane.data : "");
-    text_finish(&name);
-    text_finish(&lane);
-}
-
-/* Under a microsecond each, or so little of the path that it shows as nothing: such hops tell nobody anything, one by one. */
-#define TINY_NS 1000
-#define TINY_PARTS 100000
-
-static bool is_tiny(const struct drawing *drawing, const struct path_fold *fold, uint32_t at)
-{
-    struct path_hop hop = path_fold_hop(drawing->report->hops, fold, at);
-    int64_t each_ns = hop.duration_ns / fold->repeats;
-    return each_ns < TINY_NS || each_ns < drawing->report->path->length_ns / TINY_PARTS;
-}
-
-/* Tiny hops in a row, as one. */
-static void draw_tiny(struct drawing *drawing, struct table *table, const struct path_fold *fold, uint32_t at, uint32_t count)
-{
-    struct path_hop sum = path_fold_hop(drawing->report->hops, fold, at);
-    char begin[32];
-    int64_t first_ns = sum.begin_ns;
-    for (uint32_t i = 1; i < count; i++)
-        sum.duration_ns += path_fold_hop(drawing->report->hops, fold, at + i).duration_ns;
-    const char *bracket = drawing->look->utf8 ? (at + count == fold->period ? "└" : "│") : "|";
-    table_row(table);
-    table_cell(table, format_duration(begin, sizeof begin, first_ns));
-    cell_time(table, drawing, sum.duration_ns);
-    cell_percent(table, sum.duration_ns, drawing->report->path->length_ns);
-    table_cell(table, "");
-    table_cell(table, "");
-    table_cell(table, bracket);
-    table_cell(table, "");
-    table_cell(table, "");
-    table_cellf(table, "(%" PRIu32 " short hops)", count);
-    table_cell(table, "");
-}
-
-/* The first one of a sequence stands by itself: it has the count of repeats. */
-static void draw_fold(struct drawing *drawing, struct table *table, const struct path_fold *fold)
-{
-    uint32_t count;
-    for (uint32_t at = 0; at < fold->period; at += count) {
-        count = 0;
-        while (at > 0 && at + count < fold->period && is_tiny(drawing, fold, at + count))
-            count++;
-        if (count > 1) {
-            draw_tiny(drawing, table, fold, at, count);
-        } else {
-            count = 1;
-            draw_hop(drawing, table, fold, at);
-        }
-    }
-}
-
-static void draw_hops(struct drawing *drawing)
-{
-    const struct table_column columns[] = {
-        {"at", ALIGN_RIGHT, SHRINK_NEVER, 0},    {"time", ALIGN_RIGHT, SHRINK_NEVER, 0},
-        {"%", ALIGN_RIGHT, SHRINK_DROP, 0},      {"off cpu", ALIGN_RIGHT, SHRINK_DROP, 0},
-        {"", ALIGN_RIGHT, SHRINK_NEVER, 0},      {"", ALIGN_LEFT, SHRINK_NEVER, 0},
-        {"proof", ALIGN_LEFT, SHRINK_DROP, 0},   {"kind", ALIGN_LEFT, SHRINK_DROP, 0},
-        {"what", ALIGN_LEFT, SHRINK_MIDDLE, 16}, {"lane", ALIGN_LEFT, SHRINK_END, 10},
-    };
-    const struct path_hops *hops = drawing->report->hops;
-    size_t shown = limit(drawing, hops->fold_count);
-    struct path_fold last = last_shown(hops, shown);
-    int64_t rest_ns = 0, largest_ns = 0;
-    if (!hops->fold_count)
-        return;
-    for (size_t f = 0; f < hops->fold_count; f++)
-        largest_ns = hops->folds[f].time_ns > largest_ns ? hops->folds[f].time_ns : largest_ns;
-    heading(drawing, "Hops", largest_ns, "in order; at: since the trace's begin; what repeats stands once, with the time of all");
-    struct table *table = new_table(drawing, columns, sizeof columns / sizeof *columns);
-    for (size_t f = 0; table && f < hops->fold_count; f++) {
-        const struct path_fold *fold = &hops->folds[f];
-        if (shown < hops->fold_count && by_fold_time(fold, &last) > 0) {
-            rest_ns += fold->time_ns;
-            continue;
-        }
-        draw_fold(drawing, table, fold);
-    }
-    if (table)
-        draw_table(drawing, table);
-    rest(drawing, shown, hops->fold_count, rest_ns, "shorter hops and sequences");
 }
 
 /* --- the head ------------------------------------------------------------------------------------------------------
@@ -311,7 +140,7 @@ static void add_share(struct text *line, const char *dot, const char *name, int6
                   format_percent(percent, sizeof percent, (double)part_ns, (double)whole_ns));
 }
 
-static void draw_title(struct drawing *drawing, const char *dot)
+static void draw_title(struct path_drawing *drawing, const char *dot)
 {
     const struct critical_path *path = drawing->report->path;
     const char *command = trace_metadata(path->graph->trace, "command");
@@ -343,7 +172,7 @@ static void draw_title(struct drawing *drawing, const char *dot)
     text_finish(&line);
 }
 
-static void draw_proofs(struct drawing *drawing, const char *dot)
+static void draw_proofs(struct path_drawing *drawing, const char *dot)
 {
     const struct critical_path *path = drawing->report->path;
     struct text line = TEXT_INIT;
@@ -368,7 +197,7 @@ static void draw_proofs(struct drawing *drawing, const char *dot)
     text_finish(&line);
 }
 
-static void draw_graph(struct drawing *drawing, const char *dot)
+static void draw_graph(struct path_drawing *drawing, const char *dot)
 {
     const struct dependency_graph *graph = drawing->report->graph;
     const struct critical_path *path = drawing->report->path;
@@ -407,7 +236,7 @@ static void draw_graph(struct drawing *drawing, const char *dot)
 /* --- other lanes ---------------------------------------------------------------------------------------------------
  */
 
-static void draw_allocation(struct drawing *drawing, const char *dot)
+static void draw_allocation(struct path_drawing *drawing, const char *dot)
 {
     const struct path_imbalance *imbalance = drawing->report->imbalance;
     char time[32];
@@ -426,7 +255,7 @@ static void draw_allocation(struct drawing *drawing, const char *dot)
     text_finish(&line);
 }
 
-static void draw_imbalance(struct drawing *drawing)
+static void draw_imbalance(struct path_drawing *drawing)
 {
     const struct table_column columns[] = {
         {"imbalance", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"%", ALIGN_RIGHT, SHRINK_NEVER, 0},
@@ -438,12 +267,12 @@ static void draw_imbalance(struct drawing *drawing)
     size_t count = 0;
     while (count < imbalance->count && imbalance->rows[count].imbalance_ns > 0)
         count++;
-    size_t shown = limit(drawing, count);
+    size_t shown = path_drawing_limit(drawing, count);
     if (imbalance->threads + imbalance->device_lanes < 2 || count == 0)
         return;
-    heading(drawing, "Critical imbalance", imbalance->rows[0].path_ns,
+    path_drawing_heading(drawing, "Critical imbalance", imbalance->rows[0].path_ns,
             "time on the path beyond the average of all lanes");
-    struct table *table = new_table(drawing, columns, sizeof columns / sizeof *columns);
+    struct table *table = path_drawing_table(drawing, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; table && i < shown; i++) {
         const struct imbalance_row *row = &imbalance->rows[i];
         struct path_part part = {
@@ -451,20 +280,20 @@ static void draw_imbalance(struct drawing *drawing)
         struct text name = TEXT_INIT;
         path_part_name(report->graph->trace, report->activities, &part, &name);
         table_row(table);
-        cell_time(table, drawing, row->imbalance_ns);
-        cell_percent(table, row->imbalance_ns, report->path->length_ns);
-        cell_time(table, drawing, row->path_ns);
-        cell_time(table, drawing, row->average_ns);
+        path_drawing_time(table, drawing, row->imbalance_ns);
+        path_drawing_percent(table, row->imbalance_ns, report->path->length_ns);
+        path_drawing_time(table, drawing, row->path_ns);
+        path_drawing_time(table, drawing, row->average_ns);
         table_cell(table, path_part_category(report->graph->trace, report->activities, &part));
         table_cell(table, name.data ? name.data : "");
         text_finish(&name);
     }
     if (table)
-        draw_table(drawing, table);
+        path_drawing_end_table(drawing, table);
 }
 
 /* What is not on the path at all, the nearest to it first. */
-static void draw_slack(struct drawing *drawing)
+static void draw_slack(struct path_drawing *drawing)
 {
     const struct table_column columns[] = {
         {"slack", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"time", ALIGN_RIGHT, SHRINK_NEVER, 0},
@@ -477,13 +306,13 @@ static void draw_slack(struct drawing *drawing)
     int64_t largest_ns = 0;
     while (first < slack->count && slack->rows[first].slack_ns == 0)
         first++;
-    shown = first + limit(drawing, slack->count - first);
+    shown = first + path_drawing_limit(drawing, slack->count - first);
     for (size_t i = first; i < shown; i++)
         largest_ns = slack->rows[i].time_ns > largest_ns ? slack->rows[i].time_ns : largest_ns;
     if (first == shown)
         return;
-    heading(drawing, "Beside the path", largest_ns, "what could take that much longer before the run does; work only");
-    struct table *table = new_table(drawing, columns, sizeof columns / sizeof *columns);
+    path_drawing_heading(drawing, "Beside the path", largest_ns, "what could take that much longer before the run does; work only");
+    struct table *table = path_drawing_table(drawing, columns, sizeof columns / sizeof *columns);
     for (size_t i = first; table && i < shown; i++) {
         const struct slack_row *row = &slack->rows[i];
         struct path_part part = {
@@ -493,8 +322,8 @@ static void draw_slack(struct drawing *drawing)
         path_part_name(report->graph->trace, report->activities, &part, &name);
         text_add_lane_label(&lane, report->graph->trace, row->track);
         table_row(table);
-        cell_time(table, drawing, row->slack_ns);
-        cell_time(table, drawing, row->time_ns);
+        path_drawing_time(table, drawing, row->slack_ns);
+        path_drawing_time(table, drawing, row->time_ns);
         table_cell(table, format_count(count, sizeof count, row->count));
         table_cell(table, path_part_category(report->graph->trace, report->activities, &part));
         table_cell(table, name.data ? name.data : "");
@@ -503,12 +332,12 @@ static void draw_slack(struct drawing *drawing)
         text_finish(&lane);
     }
     if (table)
-        draw_table(drawing, table);
+        path_drawing_end_table(drawing, table);
 }
 
 void path_report_draw(const struct path_report *report, uint64_t top, const struct text_look *look, struct text *out)
 {
-    struct drawing drawing = {.report = report, .look = look, .out = out, .top = top};
+    struct path_drawing drawing = {.report = report, .look = look, .out = out, .top = top};
     const char *dot = look->utf8 ? " · " : " | ";
     draw_title(&drawing, dot);
     if (report->path->length_ns == 0)
@@ -520,7 +349,7 @@ void path_report_draw(const struct path_report *report, uint64_t top, const stru
         draw_rows(&drawing, report->rows, report->by, report->path->length_ns);
     else
         text_add_string(out, "\nNothing on the path matches the filter.\n");
-    draw_hops(&drawing);
+    path_drawing_hops(&drawing);
     draw_imbalance(&drawing);
     draw_slack(&drawing);
 }

@@ -20,7 +20,7 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
-enum { THREADS = 4, ROUNDS = 40, STEPS = 200, COLUMNS = 80 };
+enum { THREADS = 4, ROUNDS = 25, STEPS = 100, COLUMNS = 80 };
 
 extern char **environ;
 

@@ -231,6 +231,8 @@ def test_each_pattern_is_as_long_as_the_program_says(mpi, mode):
         shown = mode != "progress" or any(key[0] == "wait for progress" for key in of_mode[mode])
         if of_mode[mode] and shown and not wrong:
             return
+        if not shown and not wrong and nth == 2: # a machine that has no time for both ranks will hardly have it in longer runs
+            break
     if not shown and not wrong:
         pytest.skip("this library needs no help of its targets, or the machine is too busy to give it at once")
     pytest.fail(f"found, expected: {wrong or 'the program did not wait'}")

@@ -145,6 +145,10 @@ static size_t ring_bytes(const struct event_set *set)
 static int open_event(struct event_set *set, enum perf_event_role role, pid_t tid, int cpu)
 {
     int fd = perf_event_open_planned(&set->plan, role, tid, cpu, true);
+    while (fd == -EINVAL && sampling_plan_lower(&set->plan)) {
+        log_warning(set->log, "sampling at %u Hz from now on: the kernel has lowered kernel.perf_event_max_sample_rate", set->plan.frequency_hz);
+        fd = perf_event_open_planned(&set->plan, role, tid, cpu, true);
+    }
     if (fd == -EMFILE && descriptor_limit_raise()) /* threads x CPUs x roles of them, when attaching */
         fd = perf_event_open_planned(&set->plan, role, tid, cpu, true);
     return fd;

@@ -179,11 +179,23 @@ static void set_layout(struct sampling_plan *plan)
     plan->layout.sample_type = type;
 }
 
+bool sampling_plan_lower(struct sampling_plan *plan)
+{
+    long maximum = perf_sysctl("perf_event_max_sample_rate");
+    if (maximum <= 0 || plan->frequency_hz <= (unsigned long)maximum)
+        return false;
+    plan->frequency_hz = (unsigned)maximum;
+    return true;
+}
+
 /* Whether the kernel opens this plan's sampling event: 0 or -errno. */
 static int try_plan(struct sampling_plan *plan)
 {
+    int fd;
     set_layout(plan);
-    int fd = perf_event_open_planned(plan, EVENT_SAMPLES, 0, 0, true);
+    do
+        fd = perf_event_open_planned(plan, EVENT_SAMPLES, 0, 0, true);
+    while (fd == -EINVAL && sampling_plan_lower(plan));
     if (fd < 0)
         return fd;
     close(fd);
@@ -227,16 +239,6 @@ static int refuse(int code, struct error *err)
     return error_set_errno(err, code,
                            "the kernel refuses sampling events (a container's seccomp filter or security policy: allow "
                            "perf_event_open or add CAP_PERFMON)");
-}
-
-static void clamp_frequency(struct sampling_plan *plan, const struct log *log)
-{
-    long maximum = perf_sysctl("perf_event_max_sample_rate");
-    if (maximum <= 0 || plan->frequency_hz <= (unsigned long)maximum)
-        return;
-    log_warning(log, "sampling at %ld Hz instead of %u: the kernel's limit is kernel.perf_event_max_sample_rate", maximum,
-                plan->frequency_hz);
-    plan->frequency_hz = (unsigned)maximum;
 }
 
 /*
@@ -295,10 +297,13 @@ int sampling_plan_make(const struct sampling_request *request, const struct log 
         plan.stack_copy_bytes = STACK_COPY_MAXIMUM;
     }
     plan.separate_sideband = plan.stack == SAMPLING_STACK_DWARF;
-    clamp_frequency(&plan, log);
+    sampling_plan_lower(&plan);
     int r = make_event(&plan, log, err);
     if (r < 0)
         return r;
+    if (plan.frequency_hz < request->frequency_hz)
+        log_warning(log, "sampling at %u Hz instead of %u: the kernel's limit is kernel.perf_event_max_sample_rate", plan.frequency_hz,
+                    request->frequency_hz);
     *ret_plan = plan;
     return 0;
 }

@@ -44,6 +44,12 @@ enum { STACK_COPY_DEFAULT = 32768, STACK_COPY_MAXIMUM = 64512 };
 int sampling_plan_make(const struct sampling_request *request, const struct log *log, struct sampling_plan *ret_plan,
                        struct error *err);
 
+/*
+ * The kernel refuses a frequency over its limit, which it lowers by itself at any time, when interrupts take long. Whether that may be
+ * why it refused this plan (-EINVAL): then the plan has the limit of now, and can be tried again.
+ */
+bool sampling_plan_lower(struct sampling_plan *plan);
+
 enum { FAULTS_A_SAMPLE = 250 };
 
 enum perf_event_role { EVENT_SAMPLES, EVENT_SIDEBAND, EVENT_FAULTS, EVENT_ROLES };

@@ -132,6 +132,19 @@ static void test_stack_copies_have_a_ring_of_their_own(void **state)
     assert_true(seen.samples > 0); /* how many is the kernel's affair: it throttles them */
 }
 
+/* As when the kernel lowers its limit between the plan and an event. */
+static void test_a_frequency_that_is_no_longer_allowed_is_lowered(void **state)
+{
+    struct sampling_plan plan = plan_of(SAMPLING_STACK_NONE);
+    long maximum = perf_sysctl("perf_event_max_sample_rate");
+    if (maximum <= 0)
+        skip();
+    plan.frequency_hz = (unsigned)maximum + 1;
+    struct seen seen = follow(&plan, BURN "exit 0");
+    assert_true(seen.samples > 0);
+    assert_true(sampling_plan_lower(&plan) && plan.frequency_hz <= (unsigned)maximum && !sampling_plan_lower(&plan));
+}
+
 static void test_a_task_that_is_gone(void **state)
 {
     struct sampling_plan plan = plan_of(SAMPLING_STACK_NONE);
@@ -152,6 +165,7 @@ int main(void)
         cmocka_unit_test(test_a_child_from_its_exec_to_its_end),
         cmocka_unit_test(test_its_children_too),
         cmocka_unit_test(test_stack_copies_have_a_ring_of_their_own),
+        cmocka_unit_test(test_a_frequency_that_is_no_longer_allowed_is_lowered),
         cmocka_unit_test(test_a_task_that_is_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ struct wait_building {
     struct run_reading *run;
     struct span_table *table;
     const struct lane_times *times; /* run's, as links */
-    struct preempted *preempted; /* by the rule of path_preempted.h: no wait, and nobody's work */
+    const struct preempted *preempted; /* by the rule of path_preempted.h: no wait, and nobody's work */
     unsigned scopes; /* bits by enum wait_scope; 0 = all */
     struct wait_blame_sum *blame; /* not NULL: only sums are wanted, so that no state or step is kept and nothing charged */
     struct backends backends;

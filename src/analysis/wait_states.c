@@ -198,7 +198,6 @@ static void building_finish(struct wait_building *building)
     map_finish(&building->requests);
     free(building->steps);
     free(building->members);
-    preempted_destroy(building->preempted);
     span_table_destroy(building->table);
     run_reading_unref(building->run);
 }
@@ -213,7 +212,7 @@ static int read_trace(struct wait_building *building, const struct progress *pro
     building->link_count = building->run->link_count;
     result = span_table_share(building->run->table, &building->table);
     if (result == 0)
-        result = preempted_create(building->trace, &building->preempted, building->err);
+        result = preempted_of_trace(building->trace, &building->preempted, building->err);
     if (result == 0)
         result = trace_members_read(building->trace, &building->members, &building->member_count, building->err);
     return result ? result : check_ids(building);

@@ -5,14 +5,16 @@
 #include "base/clock.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static void report_ledger(struct recording *recording, const struct event_totals *totals)
 {
     const struct recording_counts *counts = &recording->counts;
-    uint64_t lost = totals->lost_known ? totals->lost_samples : counts->samples_lost;
-    recording_put_ledger(recording, "cpu samples", counts->samples_seen + lost, counts->samples_kept, lost,
-                         lost ? "the kernel's ring was full" : "");
+    bool apart = recording->plan.separate_sideband; /* else a ring that is full says how much it lost, and not of what */
+    uint64_t lost = totals->lost_known ? totals->lost_samples : counts->samples_lost, samples_lost = apart ? lost : 0;
+    recording_put_ledger(recording, "cpu samples", counts->samples_seen + samples_lost, counts->samples_kept, samples_lost,
+                         samples_lost ? "the kernel's ring was full" : "");
     if (counts->samples_failed)
         recording_put_ledger(recording, "cpu samples", 0, 0, counts->samples_failed, "no memory or no room on disk");
     if (counts->faults_seen)
@@ -23,6 +25,9 @@ static void report_ledger(struct recording *recording, const struct event_totals
     if (counts->sideband_lost)
         recording_put_ledger(recording, "kernel notes", counts->sideband_lost, 0, counts->sideband_lost,
                              "the kernel's ring was full: mappings were read again, switches are missing");
+    if (lost && !apart)
+        recording_put_ledger(recording, "kernel notes", lost, 0, lost,
+                             "the kernel's ring was full: samples and switches are missing, mappings were read again");
     if (totals->bad_records)
         recording_put_ledger(recording, "kernel notes", totals->bad_records, 0, totals->bad_records,
                              "bytes in a ring that are no record");

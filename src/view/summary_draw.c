@@ -258,6 +258,15 @@ static void draw_memory(struct drawing *drawing)
     resident_memory_finish(&memory);
 }
 
+/* Then switches may be missing, and nobody knows how long a thread was away. */
+static bool notes_were_lost(const struct summary *summary)
+{
+    for (uint32_t i = 0; i < summary->ledger_count; i++)
+        if (summary->ledger[i].lost && strcmp(trace_text(summary->trace, summary->ledger[i].source), "kernel notes") == 0)
+            return true;
+    return false;
+}
+
 static void draw_times(struct drawing *drawing)
 {
     const struct summary *summary = drawing->summary;
@@ -265,7 +274,7 @@ static void draw_times(struct drawing *drawing)
     draw_on_cpu(drawing);
     if (summary->blocked_ns.known || summary->preempted_ns.known) {
         bool both = summary->blocked_ns.known && summary->preempted_ns.known;
-        snprintf(text, sizeof text, "%s%s%s%s%s, over all threads",
+        snprintf(text, sizeof text, "%s%s%s%s%s%s, over all threads", notes_were_lost(summary) ? "at least " : "",
                  summary->blocked_ns.known ? format_duration(time, sizeof time, summary->blocked_ns.value) : "",
                  summary->blocked_ns.known ? " blocked" : "", both ? ", " : "",
                  summary->preempted_ns.known ? format_duration(other, sizeof other, summary->preempted_ns.value) : "",

@@ -458,6 +458,32 @@ static void test_a_tables_unit_suits_all_its_times(void **state)
     trace_unref(trace);
 }
 
+/* Switches may be among the notes that the kernel's ring had no room for. */
+static void test_times_off_the_cpu_are_lower_bounds_where_notes_were_lost(void **state)
+{
+    (void)state;
+    for (uint64_t lost = 0; lost < 2; lost++) {
+        struct fixture fixture = {0};
+        struct error err = ERROR_INIT;
+        struct trace *trace = NULL;
+        struct summary *summary = NULL;
+        struct text out = TEXT_INIT;
+        assert_int_equal(trace_builder_create(&(struct builder_options){0}, &fixture.builder, &err), 0);
+        add_tables(&fixture);
+        add_off_cpu(&fixture, 100, 150, "blocked");
+        assert_int_equal(trace_builder_add_ledger(fixture.builder, "kernel notes", lost, 0, lost, ""), 0);
+        assert_int_equal(trace_builder_finish(fixture.builder, &trace, &err), 0);
+        trace_builder_destroy(fixture.builder);
+        assert_int_equal(summary_create(trace, NULL, NULL, &summary, &err), 0);
+        summary_draw(summary, 15, &(struct text_look){0}, &out);
+        assert_int_equal(strstr(out.data, "at least 50 ns blocked") != NULL, lost);
+        assert_non_null(strstr(out.data, "50 ns blocked"));
+        text_finish(&out);
+        summary_destroy(summary);
+        trace_unref(trace);
+    }
+}
+
 static size_t longest_line(const char *text)
 {
     size_t longest = 0;
@@ -520,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_callers_of_a_function_and_what_starts_a_thread),
         cmocka_unit_test(test_cut_stacks_come_with_their_remedy),
         cmocka_unit_test(test_a_tables_unit_suits_all_its_times),
+        cmocka_unit_test(test_times_off_the_cpu_are_lower_bounds_where_notes_were_lost),
         cmocka_unit_test(test_long_names_cost_no_columns_and_no_long_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

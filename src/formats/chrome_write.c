@@ -214,6 +214,7 @@ static void writer_finish(struct chrome_writer *writer)
     free(writer->extra);
     free(writer->block_ordinals);
     free(writer->places);
+    free(writer->request_ends);
 }
 
 static int write_document(struct chrome_writer *writer, struct error *err)

@@ -16,6 +16,7 @@ struct reading {
     uint32_t track_count;
     struct map threads; /* process and number, and these with the begin -> track */
     string_id name;
+    const bool *wanted; /* by track of the thread; NULL: all */
     struct preempted *out;
     size_t capacity;
 };
@@ -77,6 +78,8 @@ static int read_blocks(struct reading *reading, struct error *err)
         if ((track->start_ns == INT64_MIN || !map_get(&reading->threads, exact_key(track), &thread)) &&
             !map_get(&reading->threads, thread_key(track), &thread))
             continue;
+        if (reading->wanted && !reading->wanted[thread])
+            continue;
         int result = trace_spans_scan(reading->trace, i, columns, &block, err);
         if (result < 0)
             return result;
@@ -95,14 +98,14 @@ static int by_track_and_begin(const void *left, const void *right)
     return order ? order : (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
 }
 
-int preempted_create(const struct trace *trace, struct preempted **ret_preempted, struct error *err)
+int off_processor_create(const struct trace *trace, const char *name, const bool *wanted, struct preempted **ret_stretches, struct error *err)
 {
     CLEANUP(preempted_destroyp) struct preempted *out = calloc(1, sizeof *out);
-    struct reading reading = {.trace = trace, .out = out, .name = STRING_NONE};
+    struct reading reading = {.trace = trace, .out = out, .name = STRING_NONE, .wanted = wanted};
     reading.tracks = trace_tracks(trace, &reading.track_count);
     if (!out || !(out->first = calloc((size_t)reading.track_count + 1, sizeof *out->first)))
         return error_set(err, -ENOMEM, "out of memory while reading when threads were preempted");
-    string_table_find(trace_strings(trace), "preempted", strlen("preempted"), &reading.name);
+    string_table_find(trace_strings(trace), name, strlen(name), &reading.name);
     map_init(&reading.threads);
     int result = find_threads(&reading);
     if (result < 0)
@@ -119,8 +122,13 @@ int preempted_create(const struct trace *trace, struct preempted **ret_preempted
             i++;
         out->first[track] = i;
     }
-    *ret_preempted = TAKE_PTR(out);
+    *ret_stretches = TAKE_PTR(out);
     return 0;
+}
+
+int preempted_create(const struct trace *trace, struct preempted **ret_preempted, struct error *err)
+{
+    return off_processor_create(trace, "preempted", NULL, ret_preempted, err);
 }
 
 void preempted_destroy(struct preempted *preempted)

@@ -18,6 +18,8 @@ struct preempted {
     bool known;       /* the trace has records of the scheduler */
 };
 
+/* The same of one of the scheduler's names ("preempted", "blocked"), of threads that wanted[track] says. */
+int off_processor_create(const struct trace *trace, const char *name, const bool *wanted, struct preempted **ret_stretches, struct error *err);
 int preempted_create(const struct trace *trace, struct preempted **ret_preempted, struct error *err);
 void preempted_destroy(struct preempted *preempted);
 DEFINE_CLEANUP(struct preempted *, preempted_destroy)

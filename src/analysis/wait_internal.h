@@ -88,10 +88,14 @@ int wait_find_devices(struct wait_building *building);
 int wait_find_nccl(struct wait_building *building);
 
 struct wait_function {
-    string_id function; /* STRING_NONE: no samples */
-    double share;       /* of the samples' CPU time */
+    string_id function;   /* STRING_NONE: too few samples, or mostly blocked */
+    double share;         /* of the stretches' time, without what the lane was preempted for: what its samples stand for */
+    uint64_t samples;     /* its own; without a function: all */
+    double blocked_share; /* of that time */
 };
-/* For each place that stretches have, the function that was sampled most in them; stretches are sorted here. */
+/* For each place that stretches have, the function that was sampled most in them, by at least so many samples; stretches are sorted here. */
+#define WAIT_FUNCTION_SAMPLES 5
+#define WAIT_BLOCKED_SHARE 0.5 /* blocked for more of it: no function made it late */
 int wait_functions_find(const struct trace *trace, struct wait_outside *stretches, size_t count, struct wait_function *found, size_t found_count,
                         struct error *err);
 /* Names the functions of delays by the samples in these stretches, which are sorted here. */

@@ -262,6 +262,8 @@ static int name_rows(const struct trace *trace, struct wait_blame_sum *sum, stru
     for (size_t i = 0; i < sum->count && result == 0; i++) {
         sum->rows[i].function = found[i].function;
         sum->rows[i].function_share = found[i].share;
+        sum->rows[i].samples = found[i].samples;
+        sum->rows[i].blocked_share = found[i].blocked_share;
     }
     return result;
 }

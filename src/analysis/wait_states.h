@@ -39,8 +39,10 @@ struct wait_delay {
     string_id around;     /* name of the span that encloses it; STRING_NONE: none */
     string_id category;
     stack_id stack;       /* of the innermost span, where taken */
-    string_id function;   /* of code outside of calls: the one that was sampled most in it; STRING_NONE: no samples */
-    double function_share; /* its part of these samples' CPU time */
+    string_id function;   /* of code outside of calls: the one that was sampled most in it; STRING_NONE: too few samples, or mostly blocked */
+    double function_share; /* the part of that code's time that its samples stand for; without what the thread was preempted for */
+    uint64_t samples;     /* the function's; STRING_NONE: of all of that code */
+    double blocked_share; /* of code outside of calls: the part of its time off the processor, blocked */
     uint8_t pattern;      /* enum wait_pattern: of the waits that it caused directly */
     uint64_t count;       /* wait states */
     int64_t direct_ns;    /* waits that it caused itself (Scalasca's short-term cost) */
@@ -76,8 +78,10 @@ struct wait_blame {
     string_id cause;     /* name of what was waited for; STRING_NONE: code outside of calls */
     track_id victim_lane;
     string_id victim;    /* the call that waited; STRING_NONE: a thread or device without anything to do */
-    string_id function;  /* of code outside of calls, where asked for: the one that was sampled most in it meanwhile; STRING_NONE: no samples */
-    double function_share; /* its part of these samples' CPU time */
+    string_id function;  /* of code outside of calls, where asked for: the one that was sampled most in it meanwhile; STRING_NONE: too few samples, or mostly blocked */
+    double function_share; /* as of delays */
+    uint64_t samples;
+    double blocked_share;
     uint8_t pattern;
     uint8_t confidence;  /* the least */
     uint64_t count;

@@ -147,6 +147,8 @@ static void json_delays(struct json *json, const struct efficiency_run *run, uin
         json_string(json, "activity", trace_text(run->trace, delay->name));
         json_string(json, "function", trace_text(run->trace, delay->function));
         json_double(json, "function_share", *trace_text(run->trace, delay->function) ? delay->function_share : (double)NAN, 4);
+        json_u64(json, "samples", delay->samples);
+        json_double(json, "blocked_share", *trace_text(run->trace, delay->name) ? (double)NAN : delay->blocked_share, 4);
         json_string(json, "within", trace_text(run->trace, delay->around));
         json_string(json, "category", trace_text(run->trace, delay->category));
         json_string(json, "pattern", wait_pattern_name(delay->pattern));

@@ -3,6 +3,7 @@
 #include "print_efficiency.h"
 
 #include "view/display_name.h"
+#include "view/late_code.h"
 #include "view/units.h"
 
 #include <errno.h>
@@ -165,12 +166,11 @@ static void delay_row(struct table *table, const struct trace *trace, const stru
     struct text lane = TEXT_INIT, activity = TEXT_INIT;
     const char *name = trace_text(trace, delay->name), *around = trace_text(trace, delay->around);
     add_short_lane(&lane, trace, delay->lane);
-    const char *function = trace_text(trace, delay->function);
-    text_add_display_name(&activity, *name ? name : *function ? function : "code outside of calls");
-    if (!*name && *function)
-        text_addf(&activity, " (%.0f %% of samples)", 100 * delay->function_share);
-    else if (!*name && trace_row_count(trace, FAMILY_SAMPLES))
-        text_add_string(&activity, " (no samples there)");
+    const struct late_code code = {trace_text(trace, delay->function), delay->function_share, delay->blocked_share, delay->samples};
+    if (*name)
+        text_add_display_name(&activity, name);
+    else
+        text_add_late_code(&activity, &code, trace_row_count(trace, FAMILY_SAMPLES) && !delay->samples ? "code outside of calls (no samples there)" : "code outside of calls");
     if (*around) {
         text_add_string(&activity, " in ");
         text_add_display_name(&activity, around);

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "view/display_name.h"
+#include "view/late_code.h"
 #include "view/lane_label.h"
 #include "view/units.h"
 
@@ -229,6 +230,8 @@ static void json_blame(struct json *json, const struct trace *trace, const struc
         json_lane(json, "cause_lane", trace, row->cause_lane);
         json_string(json, "function", string_table_text(blame->texts, row->function));
         json_double(json, "function_share", *string_table_text(blame->texts, row->function) ? row->function_share : (double)NAN, 4);
+        json_u64(json, "samples", row->samples);
+        json_double(json, "blocked_share", *string_table_text(blame->texts, row->cause) ? (double)NAN : row->blocked_share, 4);
         json_string(json, "victim", string_table_text(blame->texts, row->victim));
         json_lane(json, "victim_lane", trace, row->victim_lane);
         json_string(json, "pattern", wait_pattern_name((enum wait_pattern)row->pattern));
@@ -313,11 +316,8 @@ static void blame_cause(struct table *table, const struct trace *trace, const st
     struct text of = TEXT_INIT;
     if (*name || row->cause_lane.index == ID_NONE) {
         text_add_string(&of, *name ? name : "(not known)");
-    } else if (*function) {
-        text_add_display_name(&of, function);
-        text_addf(&of, " (%.0f %% of samples)", 100 * row->function_share);
     } else {
-        text_add_string(&of, "(code)");
+        text_add_late_code(&of, &(struct late_code){function, row->function_share, row->blocked_share, row->samples}, "(code)");
     }
     blame_side(table, trace, &of, row->cause_lane);
     text_finish(&of);

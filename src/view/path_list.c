@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "display_name.h"
 #include "lane_label.h"
+#include "late_code.h"
 #include "units.h"
 
 #include <errno.h>
@@ -231,12 +232,10 @@ static void add_hops(struct filling *filling)
 static void add_cause(const struct filling *filling, const struct wait_blame *blame, struct text *out)
 {
     const char *cause = trace_text(filling->trace, blame->cause), *function = trace_text(filling->trace, blame->function);
-    if (*cause || !*function) {
-        text_add_string(out, *cause ? cause : "code outside of calls");
-        return;
-    }
-    text_add_display_name(out, function);
-    text_addf(out, " (%.0f %% of samples)", 100 * blame->function_share);
+    if (*cause)
+        text_add_string(out, cause);
+    else
+        text_add_late_code(out, &(struct late_code){function, blame->function_share, blame->blocked_share, blame->samples}, "code outside of calls");
 }
 
 /* "MPI_Recv of rank 1 main (101) waited for MPI_Send of rank 0 main (100)". Where nobody is to blame: why it

@@ -40,10 +40,13 @@ def test_efficiency_names_the_code_that_was_late_or_says_that_nobody_saw_it(hpro
     samples = json.loads(ask(hprofiler, "query", trace, "select count(*) as n from samples", "--format", "json"))[0]["n"]
     text = ask(hprofiler, "efficiency", trace, "--top", 0, columns=400).split("What others waited for")[1]
     code = [row for row in run["delays"] if row["activity"] is None]
-    unseen = [row for row in code if not row["function"]]
+    blocked = [row for row in code if row["blocked_share"] > 0.5]
+    unseen = [row for row in code if not row["function"] and row not in blocked]
+    assert all(row["samples"] >= 5 for row in code if row["function"]) and not any(row["function"] for row in blocked)
     assert len(re.findall(r"code outside of calls", text.split("What the patterns are")[0])) == len(unseen)
-    assert text.count("(no samples there)") == (len(unseen) if samples else 0)
-    assert len(re.findall(r"\(\d+ % of samples\)", text)) == len(code) - len(unseen)
+    assert text.count("(no samples there)") == (sum(not row["samples"] for row in unseen) if samples else 0)
+    assert len(re.findall(r"\(\d+ % of its time, \d+ samples\)", text)) == len(code) - len(unseen) - len(blocked)
+    assert len(re.findall(r"off the processor \(blocked \d+ %\)", text)) == len(blocked)
 
 
 def test_summary_and_critical_path_say_the_same_run_time(hprofiler, trace):

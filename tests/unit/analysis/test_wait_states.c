@@ -7,6 +7,7 @@
 struct world {
     struct trace_builder *builder;
     track_id lanes[4];
+    process_id processes[4];
     uint64_t order[4];
 };
 
@@ -17,11 +18,10 @@ static void world_start(struct world *world)
     for (int32_t rank = 0; rank < 4; rank++) {
         struct trace_process process = {.node = {0}, .pid = 100 + rank, .rank = rank, .end_ns = 100000, .parent = PROCESS_NONE,
                                         .command = trace_builder_string(world->builder, "prog"), .exit_status = -1};
-        process_id id;
-        assert_int_equal(trace_builder_add_process(world->builder, &process, &id), 0);
+        assert_int_equal(trace_builder_add_process(world->builder, &process, &world->processes[rank]), 0);
         char name[16];
         snprintf(name, sizeof name, "rank %d", rank);
-        struct trace_track track = {.kind = TRACK_KIND_THREAD, .name = trace_builder_string(world->builder, name), .process = id, .tid = 100 + rank,
+        struct trace_track track = {.kind = TRACK_KIND_THREAD, .name = trace_builder_string(world->builder, name), .process = world->processes[rank], .tid = 100 + rank,
                                     .device = -1, .stream = -1, .start_ns = INT64_MIN, .end_ns = INT64_MIN};
         assert_int_equal(trace_builder_add_track(world->builder, &track, &world->lanes[rank]), 0);
     }
@@ -303,14 +303,15 @@ static void test_code_outside_of_calls_is_named_by_its_samples(void **state)
     world_start(&world);
     collective(&world, "MPI_Barrier", -1, (const int64_t[]){990, 990, 990, 990}, 1000);
     sample_at(&world, 0, 500, "before", 1000);
-    for (int i = 0; i < 4; i++)
-        sample_at(&world, 0, 1100 + 200 * i, i == 1 ? "quick" : "slow", 200);
+    for (int i = 0; i < 20; i++)
+        sample_at(&world, 0, 1005 + 49 * i, i % 4 == 1 ? "quick" : "slow", 50);
     sample_at(&world, 0, 2005, "in_the_call", 1000);
     link_spans(&world, LINK_KIND_MESSAGE, send_at(&world, 0, 2000, 2010, "standard", 8), receive_at(&world, 1, 1010, 2020));
     struct wait_states *states = finish(&world, &trace);
     assert_waits(states, WAIT_LATE_SENDER, 1, 990);
     assert_string_equal(trace_text(trace, states->delays[0].function), "slow");
     assert_true(states->delays[0].function_share > 0.74 && states->delays[0].function_share < 0.76);
+    assert_int_equal(states->delays[0].samples, 15);
     struct wait_blame *rows;
     size_t count;
     assert_int_equal(wait_blame_create_named(trace, NULL, &rows, &count, NULL), 0);
@@ -319,6 +320,55 @@ static void test_code_outside_of_calls_is_named_by_its_samples(void **state)
     free(rows);
     wait_states_destroy(states);
     trace_unref(trace);
+}
+
+/* Rank 0's 1000 ns outside of calls with so many samples of 50 ns each, in code of a module, and so long blocked. */
+static void late_code(int samples, const char *module, int64_t blocked_ns, const char *function, double share)
+{
+    struct world world;
+    struct trace *trace;
+    world_start(&world);
+    struct trace_module own = {.path = trace_builder_string(world.builder, module)};
+    module_id id;
+    frame_id frames[2];
+    stack_id stack;
+    track_id sched;
+    assert_int_equal(trace_builder_add_module(world.builder, &own, &id), 0);
+    collective(&world, "MPI_Barrier", -1, (const int64_t[]){990, 990, 990, 990}, 1000);
+    struct trace_frame frame = {.function = trace_builder_string(world.builder, "solve"), .module = MODULE_NONE};
+    assert_int_equal(trace_builder_add_frame(world.builder, &frame, &frames[0]), 0);
+    frame = (struct trace_frame){.function = trace_builder_string(world.builder, "leaf"), .module = id};
+    assert_int_equal(trace_builder_add_frame(world.builder, &frame, &frames[1]), 0);
+    assert_int_equal(trace_builder_add_stack(world.builder, STACK_NONE, frames[0], &stack), 0);
+    assert_int_equal(trace_builder_add_stack(world.builder, stack, frames[1], &stack), 0);
+    for (int i = 0; i < samples; i++) {
+        struct sample sample = {.time_ns = 1005 + 40 * i, .weight = 50, .stack = stack, .event = SAMPLE_EVENT_CPU_CLOCK};
+        assert_int_equal(trace_builder_add_sample(world.builder, world.lanes[0], &sample), 0);
+    }
+    const struct trace_track thread = {.kind = TRACK_KIND_SCHED, .name = STRING_NONE, .process = world.processes[0], .tid = 100, .device = -1, .stream = -1,
+                                       .start_ns = INT64_MIN, .end_ns = INT64_MIN};
+    assert_int_equal(trace_builder_add_track(world.builder, &thread, &sched), 0);
+    if (blocked_ns)
+        add(&world, sched, 1990 - blocked_ns, 1990, "sched", "blocked", SPAN_KIND_UNKNOWN, NULL);
+    link_spans(&world, LINK_KIND_MESSAGE, send_at(&world, 0, 2000, 2010, "standard", 8), receive_at(&world, 1, 1010, 2020));
+    struct wait_states *states = finish(&world, &trace);
+    assert_waits(states, WAIT_LATE_SENDER, 1, 990);
+    assert_string_equal(trace_text(trace, states->delays[0].function), function);
+    assert_true(states->delays[0].function_share > share - 0.02 && states->delays[0].function_share < share + 0.02);
+    assert_true(states->delays[0].blocked_share > (double)blocked_ns / 1000 - 0.02 && states->delays[0].blocked_share < (double)blocked_ns / 1000 + 0.02);
+    wait_states_destroy(states);
+    trace_unref(trace);
+}
+
+static void test_only_what_samples_stand_for_is_named(void **state)
+{
+    (void)state;
+    late_code(20, "/usr/bin/program", 0, "leaf", 1);
+    late_code(8, "/usr/bin/program", 0, "leaf", 0.4);
+    late_code(4, "/usr/bin/program", 0, "", 0);         /* too few */
+    late_code(6, "/usr/bin/program", 300, "leaf", 0.3);
+    late_code(6, "/usr/bin/program", 700, "", 0);       /* asleep */
+    late_code(20, "/usr/lib/libhprofiler_mpi.so", 0, "solve", 1); /* the profiler's own code: its caller */
 }
 
 static span_id barrier_at(struct world *world, int lane, int64_t begin_ns, int64_t end_ns, const char *type)
@@ -475,7 +525,8 @@ static void assert_idle_for_serial(const struct trace *trace)
         assert_int_equal(rows[i].pattern, WAIT_OMP_IDLE);
         assert_string_equal(trace_text(trace, rows[i].cause), "");
         assert_string_equal(trace_text(trace, rows[i].function), "serial");
-        assert_true(rows[i].function_share > 0.49 && rows[i].function_share < 0.51);
+        assert_true(rows[i].function_share > 1499.0 / 96000 && rows[i].function_share < 1501.0 / 96000); /* ten of 150 ns of all that time */
+        assert_int_equal(rows[i].samples, 10);
         named++;
     }
     assert_int_equal(named, 1);
@@ -494,8 +545,8 @@ static void test_threads_without_work(void **state)
     link_spans(&world, LINK_KIND_FORK, regions[0], part);
     for (int i = 0; i < 2; i++)
         link_spans(&world, LINK_KIND_FORK, regions[i], add(&world, world.lanes[0], 1010 + 4000 * i, 1990 + 4000 * i, "openmp", "implicit task", SPAN_KIND_IMPLICIT_TASK, NULL));
-    for (int i = 0; i < 4; i++) /* of equal ones the first by name, whichever came first */
-        sample_at(&world, 0, 2500 + 500 * i, i % 2 ? "serial" : "then_this", 100);
+    for (int i = 0; i < 20; i++) /* of equal ones the first by name, whichever came first */
+        sample_at(&world, 0, 2100 + 145 * i, i % 2 ? "serial" : "then_this", 150);
     sample_at(&world, 0, 6000, "in_the_region", 1000);
     struct wait_states *states = finish(&world, &trace);
     assert_waits(states, WAIT_OMP_FORK, 2, 100 + 100);
@@ -568,6 +619,7 @@ int main(void)
         cmocka_unit_test(test_collectives_wait_by_their_kind),
         cmocka_unit_test(test_costs_go_back_to_the_first_cause),
         cmocka_unit_test(test_code_outside_of_calls_is_named_by_its_samples),
+        cmocka_unit_test(test_only_what_samples_stand_for_is_named),
         cmocka_unit_test(test_tasks_at_a_barrier_are_no_waiting),
         cmocka_unit_test(test_a_lock_is_charged_to_its_holder),
         cmocka_unit_test(test_hosts_and_devices_wait_for_each_other),

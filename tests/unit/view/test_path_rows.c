@@ -184,7 +184,7 @@ static void test_blame_has_its_pattern_and_may_be_nobodys(void **state)
          .pattern = WAIT_NXN_COMPLETION, .count = 1, .time_ns = 7},
         {.cause = STRING_NONE, .cause_lane = {1}, .victim = STRING_NONE, .victim_lane = {0}, .function = STRING_NONE,
          .pattern = WAIT_NXN, .count = 1, .time_ns = 5},
-        {.cause = STRING_NONE, .cause_lane = {1}, .victim = STRING_NONE, .victim_lane = {0}, .function = STRING_NONE, .function_share = 0.755,
+        {.cause = STRING_NONE, .cause_lane = {1}, .victim = STRING_NONE, .victim_lane = {0}, .function = STRING_NONE, .function_share = 0.755, .samples = 31,
          .pattern = WAIT_NXN, .count = 1, .time_ns = 4},
     };
     const struct path_blame blame = {waits, 3};
@@ -195,7 +195,7 @@ static void test_blame_has_its_pattern_and_may_be_nobodys(void **state)
     assert_int_equal(path_list_fill(fixture.trace, &fixture.report, &blame, &grid, &list), 0);
     row_of(&grid, "Blame", "main (7) had nothing to do (n x n completion); nobody is charged");
     row_of(&grid, "Blame", "main (7) had nothing to do until code outside of calls of device 1 stream 3");
-    row_of(&grid, "Blame", "main (7) had nothing to do until main (76 % of samples) of device 1 stream 3");
+    row_of(&grid, "Blame", "main (7) had nothing to do until main (76 % of its time, 31 samples) of device 1 stream 3");
     grid_add_csv(&grid, &csv);
     assert_non_null(strstr(csv.data, ",pattern,"));
     assert_non_null(strstr(csv.data, ",wait at n x n,"));

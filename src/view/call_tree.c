@@ -86,17 +86,21 @@ void context_node_name(const struct trace *trace, const struct context_node *nod
         text_add_string(out, "[unknown]");
 }
 
+void context_node_file(const struct trace *trace, const struct context_node *node, struct text *out)
+{
+    bool is_call = node->flags & (CONTEXT_CALL | CONTEXT_LAUNCHED);
+    text_add_string(out, is_call ? trace_text(trace, node->category) : base_name(module_path(trace, node->module)));
+}
+
 void context_node_place(const struct trace *trace, const struct context_node *node, struct text *out)
 {
     uint32_t count;
     const struct trace_frame *frames = trace_frames(trace, &count);
     const char *file = node->frame.index < count ? trace_text(trace, frames[node->frame.index].file) : "";
-    if (node->flags & (CONTEXT_CALL | CONTEXT_LAUNCHED))
-        text_add_string(out, trace_text(trace, node->category));
-    else if (*file)
+    if (*file && !(node->flags & (CONTEXT_CALL | CONTEXT_LAUNCHED)))
         text_addf(out, "%s:%u", base_name(file), frames[node->frame.index].line);
     else
-        text_add_string(out, base_name(module_path(trace, node->module)));
+        context_node_file(trace, node, out);
 }
 
 enum colour context_node_colour(const struct context_node *node)

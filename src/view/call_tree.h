@@ -42,6 +42,7 @@ uint32_t context_find_next(const struct trace *trace, const struct calling_conte
 /* "[kernel]", "main", "[callers unknown]" ...; file:line where it is known, else the module; of a call its category. */
 void context_node_name(const struct trace *trace, const struct context_node *node, struct text *out);
 void context_node_place(const struct trace *trace, const struct context_node *node, struct text *out);
+void context_node_file(const struct trace *trace, const struct context_node *node, struct text *out); /* its module's name; of a call its category */
 enum colour context_node_colour(const struct context_node *node); /* COLOUR_WAIT: a call that waits */
 /* What its weights and counts are of: "CPU time", "time in traced calls" ...; "samples", "calls", "commands". */
 const char *context_measure_text(enum context_measure measure);

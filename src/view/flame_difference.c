@@ -2,9 +2,9 @@
 /* Two calling context trees side by side. */
 #include "flame_difference.h"
 
-#include "base/map.h"
 #include "base/text.h"
 #include "call_tree.h"
+#include "frame_pairs.h"
 #include "units.h"
 
 #include <math.h>
@@ -12,93 +12,30 @@
 
 #define STANDARD_ERRORS 2.0
 
-/* --- the same frames ------------------------------------------------------------------------------------------------- */
-
-/* The n-th child of a name: functions of one name may come from several modules. */
-static uint64_t child_key(const struct flame_side *side, uint32_t node, uint64_t which)
-{
-    struct text name = TEXT_INIT;
-    context_node_name(side->trace, &side->context->nodes[node], &name);
-    uint64_t key = hash_u64(hash_bytes(name.data ? name.data : "", name.length) + which);
-    text_finish(&name);
-    return key;
-}
-
-/* Children of a node by name. -ENOMEM */
-static int map_children(const struct flame_side *side, uint32_t node, struct map *children)
-{
-    const struct context_node *nodes = side->context->nodes;
-    uint64_t known;
-    map_clear(children);
-    for (uint32_t child = nodes[node].first_child; child != ID_NONE; child = nodes[child].next_sibling) {
-        uint64_t which = 0;
-        while (map_get(children, child_key(side, child, which), &known))
-            which++;
-        if (map_set(children, child_key(side, child, which), child) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Pairs the children of two frames that are the same. */
-static int pair_children(const struct flame_side *shown, uint32_t node, const struct flame_side *other, struct frame_difference *differences, struct map *children,
-                         struct map *taken)
-{
-    const struct context_node *nodes = shown->context->nodes;
-    uint64_t found, ignored;
-    if (map_children(other, differences[node].counterpart, children) < 0)
-        return -1;
-    map_clear(taken);
-    for (uint32_t child = nodes[node].first_child; child != ID_NONE; child = nodes[child].next_sibling) {
-        uint64_t which = 0;
-        while (map_get(taken, child_key(shown, child, which), &ignored))
-            which++;
-        uint64_t key = child_key(shown, child, which);
-        if (map_set(taken, key, child) < 0)
-            return -1;
-        if (map_get(children, key, &found))
-            differences[child].counterpart = (uint32_t)found;
-    }
-    return 0;
-}
-
-static int pair_all(const struct flame_side *shown, const struct flame_side *other, struct frame_difference *differences)
-{
-    struct map children, taken;
-    int result = 0;
-    map_init(&children);
-    map_init(&taken);
-    for (uint32_t node = 0; node < shown->context->count; node++)
-        differences[node].counterpart = ID_NONE;
-    if (shown->context->count && other->context->count)
-        differences[0].counterpart = 0;
-    for (uint32_t node = 0; node < shown->context->count && result == 0; node++) /* parents stand before children */
-        if (differences[node].counterpart != ID_NONE)
-            result = pair_children(shown, node, other, differences, &children, &taken);
-    map_finish(&children);
-    map_finish(&taken);
-    return result;
-}
-
 /* --- how much they differ -------------------------------------------------------------------------------------------- */
 
-static double part_of(const struct calling_context *context, uint32_t node)
+/* What all frames that are the same have together. */
+struct amount {
+    int64_t weight;
+    uint64_t count;
+};
+
+static double part_of(const struct calling_context *context, struct amount amount)
 {
     double whole = context->count ? (double)context->nodes[0].total_weight : 0;
-    return node != ID_NONE && whole > 0 ? (double)context->nodes[node].total_weight / whole : 0;
+    return whole > 0 ? (double)amount.weight / whole : 0;
 }
 
 /* Whether two parts of samples differ by more than chance does. */
-static bool chance_explains(const struct flame_side *shown, uint32_t node, const struct flame_side *other, uint32_t counterpart)
+static bool chance_explains(const struct calling_context *shown, struct amount shown_amount, const struct calling_context *other, struct amount other_amount)
 {
-    double here = (double)shown->context->nodes[0].total_count, there = other->context->count ? (double)other->context->nodes[0].total_count : 0;
-    double count = (double)shown->context->nodes[node].total_count + (counterpart != ID_NONE ? (double)other->context->nodes[counterpart].total_count : 0);
-    if (shown->context->measure != CONTEXT_SAMPLES)
+    double here = (double)shown->nodes[0].total_count, there = other->count ? (double)other->nodes[0].total_count : 0;
+    if (shown->measure != CONTEXT_SAMPLES)
         return false;
     if (here <= 0 || there <= 0)
         return true;
-    double part = count / (here + there), error = sqrt(part * (1 - part) * (1 / here + 1 / there));
-    return fabs(part_of(shown->context, node) - part_of(other->context, counterpart)) <= STANDARD_ERRORS * error;
+    double part = ((double)shown_amount.count + (double)other_amount.count) / (here + there), error = sqrt(part * (1 - part) * (1 / here + 1 / there));
+    return fabs(part_of(shown, shown_amount) - part_of(other, other_amount)) <= STANDARD_ERRORS * error;
 }
 
 static int8_t level_of(double before, double now)
@@ -111,26 +48,35 @@ static int8_t level_of(double before, double now)
     return now < before ? (int8_t)-level : level;
 }
 
+static struct frame_difference difference_of(const struct flame_side *shown, uint32_t node, const struct flame_side *other, const struct frame_pair *pair,
+                                             bool shown_is_before)
+{
+    const struct context_node *facts = &shown->context->nodes[node];
+    struct amount here = pair ? (struct amount){pair->weight[0], pair->count[0]} : (struct amount){facts->total_weight, facts->total_count};
+    struct amount there = pair ? (struct amount){pair->weight[1], pair->count[1]} : (struct amount){0, 0};
+    double here_part = part_of(shown->context, here), there_part = part_of(other->context, there);
+    struct frame_difference difference = {
+        .before = shown_is_before ? here_part : there_part, .now = shown_is_before ? there_part : here_part,
+        .before_weight = shown_is_before ? here.weight : there.weight, .now_weight = shown_is_before ? there.weight : here.weight,
+        .absolute = !shown->is_part && !other->is_part, .only_here = !pair,
+    };
+    if (!chance_explains(shown->context, here, other->context, there))
+        difference.level = level_of(difference.before, difference.now);
+    return difference;
+}
+
 struct frame_difference *flame_difference_create(const struct flame_side *shown, const struct flame_side *other, bool shown_is_before)
 {
     struct frame_difference *differences = calloc(shown->context->count + (size_t)1, sizeof *differences);
-    if (!differences || pair_all(shown, other, differences) < 0) {
-        free(differences);
-        return NULL;
+    struct frame_pairs pairs;
+    int result = frame_pairs_make(&pairs, shown, other);
+    for (uint32_t node = 0; differences && result == 0 && node < shown->context->count; node++) {
+        uint32_t pair = pairs.pair_of[node];
+        differences[node] = difference_of(shown, node, other, pair == ID_NONE ? NULL : &pairs.pairs[pair], shown_is_before);
     }
-    for (uint32_t node = 0; node < shown->context->count; node++) {
-        struct frame_difference *difference = &differences[node];
-        double here = part_of(shown->context, node), there = part_of(other->context, difference->counterpart);
-        difference->before = shown_is_before ? here : there;
-        difference->now = shown_is_before ? there : here;
-        int64_t here_weight = shown->context->nodes[node].total_weight;
-        int64_t there_weight = difference->counterpart == ID_NONE ? 0 : other->context->nodes[difference->counterpart].total_weight;
-        difference->before_weight = shown_is_before ? here_weight : there_weight;
-        difference->now_weight = shown_is_before ? there_weight : here_weight;
-        difference->absolute = !shown->is_part && !other->is_part;
-        if (!chance_explains(shown, node, other, difference->counterpart))
-            difference->level = level_of(difference->before, difference->now);
-    }
+    frame_pairs_finish(&pairs);
+    if (result < 0)
+        free(TAKE_PTR(differences));
     return differences;
 }
 
@@ -143,7 +89,7 @@ enum colour frame_difference_colour(const struct frame_difference *difference)
 
 const char *frame_difference_sign(const struct frame_difference *difference, bool shown_is_before)
 {
-    if (difference->counterpart == ID_NONE)
+    if (difference->only_here)
         return shown_is_before ? "--" : "++";
     return difference->level > 0 ? "+" : difference->level < 0 ? "-" : "";
 }
@@ -158,7 +104,7 @@ static void add_change(const struct frame_difference *difference, enum context_m
 void frame_difference_describe_all(const struct frame_difference *difference, enum context_measure measure, bool shown_is_before, struct text *out)
 {
     char text[32];
-    if (!difference->absolute || difference->counterpart == ID_NONE)
+    if (!difference->absolute || difference->only_here)
         return;
     text_addf(out, "%s %s: ", shown_is_before ? "now" : "was",
               context_weight_text(text, sizeof text, measure, shown_is_before ? difference->now_weight : difference->before_weight, NULL));
@@ -169,7 +115,7 @@ void frame_difference_describe(const struct frame_difference *difference, enum c
 {
     char percent[16];
     double shown = shown_is_before ? difference->now : difference->before;
-    if (difference->counterpart == ID_NONE) {
+    if (difference->only_here) {
         text_add_string(out, shown_is_before ? "gone now" : "not there before");
         return;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two calling context trees side by side, such as of a program before and after a change: by frame, which part of each trace's total it had.
- * Frames are the same when the names that lead to them are.
+ * Which frames are the same: frame_pairs.h. Of several that are, each has what all of them have together.
  */
 #ifndef HP_VIEW_FLAME_DIFFERENCE_H
 #define HP_VIEW_FLAME_DIFFERENCE_H
@@ -13,7 +13,7 @@ struct frame_difference {
     double before, now;   /* parts of the totals, 0 to 1 */
     int64_t before_weight, now_weight; /* what is counted itself: times, or numbers of calls */
     bool absolute;        /* these can be compared: both are of whole runs */
-    uint32_t counterpart; /* the same frame in the other tree; ID_NONE: only this one has it */
+    bool only_here;       /* the other tree has no such frame */
     int8_t level;         /* -3 much less than before .. 3 much more; 0: as before, or the samples are too few to tell */
 };
 

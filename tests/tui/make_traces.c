@@ -209,6 +209,27 @@ static void make_before(const char *folder)
     end_trace(folder, "before.hpt");
 }
 
+/* Two first frames of one name, as of a program that is linked dynamically: the loader's comes first, the program's is the larger one. */
+static void make_twins(const char *folder)
+{
+    static const char *const files[] = {"/lib64/ld-linux-x86-64.so.2", "/opt/bin/solver"}, *const callees[] = {"_dl_start", "main"};
+    begin_trace();
+    track_id main_thread = track(process("solver", 90, -1), TRACK_KIND_THREAD, "main", 90);
+    for (int i = 0; i < 40; i++) {
+        bool of_program = i > 3;
+        module_id module;
+        frame_id frame;
+        stack_id stack;
+        check(trace_builder_add_module(builder, &(struct trace_module){text(files[of_program]), STRING_NONE, 0}, &module));
+        check(trace_builder_add_frame(builder, &(struct trace_frame){text("_start"), module, STRING_NONE, 0, 0, 0}, &frame));
+        check(trace_builder_add_stack(builder, STACK_NONE, frame, &stack));
+        check(trace_builder_add_frame(builder, &(struct trace_frame){text(callees[of_program]), module, STRING_NONE, 0, 0, 0}, &frame));
+        check(trace_builder_add_stack(builder, stack, frame, &stack));
+        check(trace_builder_add_sample(builder, main_thread, &(struct sample){i * MS, MS, stack, 0, SAMPLE_EVENT_CPU_CLOCK, 0}));
+    }
+    end_trace(folder, "twins.hpt");
+}
+
 /* --- the odd ones ---------------------------------------------------------------------------------------------------- */
 
 static void make_odd(const char *folder)
@@ -278,6 +299,7 @@ int main(int argc, char **argv)
     make_app(argv[1]);
     make_calls(argv[1]);
     make_before(argv[1]);
+    make_twins(argv[1]);
     make_odd(argv[1]);
     return 0;
 }

@@ -13,8 +13,8 @@
 
 static struct error err;
 
-/* Samples of main's callees, each so many; `other` names first, so that the two traces number theirs differently. */
-static struct trace *sampled(const int *counts, const char *other)
+/* Samples of main's callees, each so many, the last of them in a library; `other` names first, so that the two traces number theirs differently. */
+static struct trace *sampled_in(const char *library_path, const int *counts, const char *other)
 {
     static const char *const functions[FUNCTIONS] = {"alpha", "beta", "gamma", "delta", "beta"};
     struct trace_builder *builder = fixture_builder(0);
@@ -26,7 +26,7 @@ static struct trace *sampled(const int *counts, const char *other)
         module_id module;
         frame_id frame;
         stack_id stack;
-        struct trace_module library = {.path = trace_builder_string(builder, i == 4 ? "/lib/second.so" : "/bin/app")};
+        struct trace_module library = {.path = trace_builder_string(builder, i == 4 ? library_path : "/bin/app")};
         assert_int_equal(trace_builder_add_module(builder, &library, &module), 0);
         assert_int_equal(trace_builder_add_frame(builder, &(struct trace_frame){.function = trace_builder_string(builder, "main"), .module = MODULE_NONE}, &frame), 0);
         assert_int_equal(trace_builder_add_stack(builder, STACK_NONE, frame, &stack), 0);
@@ -38,6 +38,11 @@ static struct trace *sampled(const int *counts, const char *other)
     assert_int_equal(trace_builder_finish(builder, &trace, &err), 0);
     trace_builder_destroy(builder);
     return trace;
+}
+
+static struct trace *sampled(const int *counts, const char *other)
+{
+    return sampled_in("/lib/second.so", counts, other);
 }
 
 static struct calling_context *context_of(struct trace *trace)
@@ -62,12 +67,19 @@ struct pair {
     struct calling_context *before, *now;
 };
 
-static struct pair make_pair(const int *before, const int *now)
+/* The later tree is in the order of its names, as the one that is shown; the earlier one is not. */
+static struct pair make_pair_in(const char *before_library, const int *before, const char *now_library, const int *now)
 {
-    struct pair pair = {.before_trace = sampled(before, "one"), .now_trace = sampled(now, "gamma")};
+    struct pair pair = {.before_trace = sampled_in(before_library, before, "one"), .now_trace = sampled_in(now_library, now, "gamma")};
     pair.before = context_of(pair.before_trace);
     pair.now = context_of(pair.now_trace);
+    assert_int_equal(flame_order_by_name(pair.now_trace, pair.now), 0);
     return pair;
+}
+
+static struct pair make_pair(const int *before, const int *now)
+{
+    return make_pair_in("/lib/second.so", before, "/lib/second.so", now);
 }
 
 static void finish_pair(struct pair *pair)
@@ -169,19 +181,65 @@ static void test_what_chance_may_do_is_no_change(void **state)
     }
 }
 
-static void test_functions_of_one_name_are_paired_one_by_one(void **state)
+/* What the two frames named beta say of themselves; that of the program first. */
+static void assert_betas_say(const struct pair *pair, const char *const *signs, const char *in_program, const char *in_library)
 {
-    struct pair pair = make_pair((int[FUNCTIONS]){0, 600, 0, 0, 400}, (int[FUNCTIONS]){0, 600, 0, 0, 400});
-    struct flame_side now = {pair.now_trace, pair.now, false}, before = {pair.before_trace, pair.before, false};
+    struct flame_side now = {pair->now_trace, pair->now, false}, before = {pair->before_trace, pair->before, false};
     struct frame_difference *differences = flame_difference_create(&now, &before, false);
-    (void)state;
+    uint32_t modules, seen = 0;
+    const struct trace_module *module = trace_modules(pair->now_trace, &modules);
     assert_non_null(differences);
-    assert_int_equal(pair.now->count, 4); /* all, main, two of beta */
-    for (uint32_t i = 0; i < pair.now->count; i++) {
-        assert_int_not_equal(differences[i].counterpart, ID_NONE);
-        assert_true(differences[i].before == differences[i].now);
+    assert_int_equal(pair->now->count, 4); /* all, main, two of beta */
+    for (uint32_t i = 2; i < pair->now->count; i++, seen++) {
+        bool in_app = strcmp(trace_text(pair->now_trace, module[pair->now->nodes[i].module.index].path), "/bin/app") == 0;
+        assert_says(&differences[i], false, signs[!in_app], in_app ? in_program : in_library);
     }
+    assert_int_equal(seen, 2);
     free(differences);
+}
+
+static void test_functions_of_one_name_are_told_apart_by_their_files(void **state)
+{
+    /* Of the heaviest in each the one is the program's and the other the library's. */
+    struct pair pair = make_pair((int[FUNCTIONS]){0, 400, 0, 0, 600}, (int[FUNCTIONS]){0, 800, 0, 0, 200});
+    (void)state;
+    assert_betas_say(&pair, (const char *[2]){"+", "-"}, "was 40.0 %: +40.0 points, +400.00 ms", "was 60.0 %: -40.0 points, -400.00 ms");
+    finish_pair(&pair);
+}
+
+static void test_a_trace_against_itself_has_no_difference(void **state)
+{
+    static const int counts[][FUNCTIONS] = {{0, 400, 0, 0, 600}, {0, 600, 0, 0, 400}, {3, 1, 4, 1, 5}};
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        struct pair pair = make_pair(counts[i], counts[i]);
+        struct flame_side now = {pair.now_trace, pair.now, false}, before = {pair.before_trace, pair.before, false};
+        struct frame_difference *differences = flame_difference_create(&now, &before, false);
+        assert_non_null(differences);
+        for (uint32_t node = 0; node < pair.now->count; node++) {
+            assert_false(differences[node].only_here);
+            assert_int_equal(differences[node].level, 0);
+            assert_true(differences[node].before == differences[node].now);
+            assert_int_equal(differences[node].now_weight, pair.now->nodes[node].total_weight);
+        }
+        free(differences);
+        finish_pair(&pair);
+    }
+}
+
+static void test_what_cannot_be_told_apart_is_taken_together(void **state)
+{
+    struct pair pair = make_pair_in("/opt/app", (int[FUNCTIONS]){0, 400, 0, 0, 600}, "/opt/app", (int[FUNCTIONS]){0, 900, 0, 0, 100});
+    (void)state;
+    assert_betas_say(&pair, (const char *[2]){"", ""}, "was 100.0 %: +0.0 points (no change), +0", "was 100.0 %: +0.0 points (no change), +0");
+    finish_pair(&pair);
+}
+
+static void test_a_file_with_another_name_is_the_same(void **state)
+{
+    struct pair pair = make_pair_in("/lib/second.so.1", (int[FUNCTIONS]){0, 600, 0, 0, 400}, "/lib/second.so.2", (int[FUNCTIONS]){0, 600, 0, 0, 400});
+    (void)state;
+    assert_betas_say(&pair, (const char *[2]){"", ""}, "was 60.0 %: +0.0 points (no change), +0", "was 40.0 %: +0.0 points (no change), +0");
     finish_pair(&pair);
 }
 
@@ -227,7 +285,10 @@ int main(void)
         cmocka_unit_test(test_all_together_have_times_and_windows_have_none),
         cmocka_unit_test(test_the_other_side_says_the_same_of_them),
         cmocka_unit_test(test_what_chance_may_do_is_no_change),
-        cmocka_unit_test(test_functions_of_one_name_are_paired_one_by_one),
+        cmocka_unit_test(test_functions_of_one_name_are_told_apart_by_their_files),
+        cmocka_unit_test(test_a_trace_against_itself_has_no_difference),
+        cmocka_unit_test(test_what_cannot_be_told_apart_is_taken_together),
+        cmocka_unit_test(test_a_file_with_another_name_is_the_same),
         cmocka_unit_test(test_nothing_to_compare_with),
         cmocka_unit_test(test_siblings_in_the_order_of_their_names),
     };

@@ -215,17 +215,18 @@ static void make_twins(const char *folder)
     static const char *const files[] = {"/lib64/ld-linux-x86-64.so.2", "/opt/bin/solver"}, *const callees[] = {"_dl_start", "main"};
     begin_trace();
     track_id main_thread = track(process("solver", 90, -1), TRACK_KIND_THREAD, "main", 90);
-    for (int i = 0; i < 40; i++) {
-        bool of_program = i > 3;
+    int64_t time_ns = 0;
+    for (int i = 0; i < 2; i++) {
         module_id module;
         frame_id frame;
         stack_id stack;
-        check(trace_builder_add_module(builder, &(struct trace_module){text(files[of_program]), STRING_NONE, 0}, &module));
+        check(trace_builder_add_module(builder, &(struct trace_module){text(files[i]), STRING_NONE, 0}, &module));
         check(trace_builder_add_frame(builder, &(struct trace_frame){text("_start"), module, STRING_NONE, 0, 0, 0}, &frame));
         check(trace_builder_add_stack(builder, STACK_NONE, frame, &stack));
-        check(trace_builder_add_frame(builder, &(struct trace_frame){text(callees[of_program]), module, STRING_NONE, 0, 0, 0}, &frame));
+        check(trace_builder_add_frame(builder, &(struct trace_frame){text(callees[i]), module, STRING_NONE, 0, 0, 0}, &frame));
         check(trace_builder_add_stack(builder, stack, frame, &stack));
-        check(trace_builder_add_sample(builder, main_thread, &(struct sample){i * MS, MS, stack, 0, SAMPLE_EVENT_CPU_CLOCK, 0}));
+        for (int j = 0; j < (i ? 36 : 4); j++, time_ns += MS)
+            check(trace_builder_add_sample(builder, main_thread, &(struct sample){time_ns, MS, stack, 0, SAMPLE_EVENT_CPU_CLOCK, 0}));
     }
     end_trace(folder, "twins.hpt");
 }

@@ -44,6 +44,12 @@ struct sampler {
     int64_t mappings_due_ns;  /* but not before this */
 };
 
+static void set_frequency(struct recording *recording, unsigned frequency_hz)
+{
+    recording->plan.frequency_hz = frequency_hz;
+    recording->nominal_period_ns = frequency_hz ? 1000000000 / (int64_t)frequency_hz : 0;
+}
+
 int sampler_create(struct recording *recording, struct sampler **ret_sampler, struct error *err)
 {
     CLEANUP(sampler_destroyp) struct sampler *sampler = calloc(1, sizeof(*sampler));
@@ -51,7 +57,7 @@ int sampler_create(struct recording *recording, struct sampler **ret_sampler, st
         return error_set(err, -ENOMEM, "sampling: out of memory");
     sampler->recording = recording;
     recording->clock_shift_ns = perf_clock_shift_ns();
-    recording->nominal_period_ns = recording->plan.frequency_hz ? 1000000000 / (int64_t)recording->plan.frequency_hz : 0;
+    set_frequency(recording, recording->plan.frequency_hz);
     if (stack_tree_create(0, &recording->stacks) < 0 || module_table_create(&recording->modules) < 0 ||
         task_table_create(recording, &sampler->modules, &sampler->tasks) < 0)
         return error_set(err, -ENOMEM, "sampling: out of memory");
@@ -86,12 +92,24 @@ void sampler_destroy(struct sampler *sampler)
     free(sampler);
 }
 
+/* The kernel may have lowered its limit since the plan was made. */
+static int add_task(struct sampler *sampler, pid_t tid, struct error *err)
+{
+    int r = event_set_add_task(sampler->events, tid, err);
+    unsigned frequency_hz = event_set_frequency(sampler->events);
+    if (frequency_hz != sampler->recording->plan.frequency_hz) {
+        set_frequency(sampler->recording, frequency_hz);
+        sampler_report_plan(sampler->recording);
+    }
+    return r;
+}
+
 int sampler_follow_target(struct sampler *sampler, pid_t pid, struct error *err)
 {
     sampler->target = pid;
     if (task_table_add_root(sampler->tasks, pid, clock_raw_ns()) < 0)
         return error_set(err, -ENOMEM, "sampling: out of memory");
-    return event_set_add_task(sampler->events, pid, err);
+    return add_task(sampler, pid, err);
 }
 
 /* Threads that a followed thread has made are followed already: their FORK record says so. */
@@ -162,7 +180,7 @@ static int attach_threads(struct sampler *sampler, pid_t pid, struct fork_watch 
             continue;
         r = know(watch->known, tids[i]);
         if (r == 0)
-            r = event_set_add_task(sampler->events, tids[i], err);
+            r = add_task(sampler, tids[i], err);
         added += r == 0;
         if (r == -ESRCH)
             r = 0;

@@ -356,6 +356,11 @@ int event_set_read(struct event_set *set, int (*handle)(void *context, const str
     return 0;
 }
 
+unsigned event_set_frequency(const struct event_set *set)
+{
+    return set->plan.frequency_hz;
+}
+
 uint64_t event_set_lost_samples(const struct event_set *set)
 {
     uint64_t lost = 0;

@@ -18,6 +18,8 @@ DEFINE_CLEANUP(struct event_set *, event_set_destroy)
  * creator was must not be added: its samples would count twice.
  */
 int event_set_add_task(struct event_set *set, pid_t tid, struct error *err);
+/* Hz that the events are opened with: less than the plan's once the kernel has lowered its limit. */
+unsigned event_set_frequency(const struct event_set *set);
 int event_set_enable(struct event_set *set);  /* after a delayed start */
 int event_set_disable(struct event_set *set); /* no more samples; mappings and switches go on */
 

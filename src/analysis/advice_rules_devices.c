@@ -111,7 +111,7 @@ bool advice_judge_PAGEABLE_COPIES(const struct advice_facts *facts, struct advic
     advice_evidence(advice, "pageable copies", "", (double)facts->sums.count[ADVICE_SUM_PAGEABLE]);
     advice_evidence(advice, "of all copies", "", (double)facts->copies);
     advice_evidence(advice, "bytes", "By", (double)facts->pageable_bytes);
-    advice_evidence(advice, "time", "ns", (double)facts->sums.total_ns[ADVICE_SUM_PAGEABLE]);
+    advice_evidence(advice, "time of all threads", "ns", (double)facts->sums.total_ns[ADVICE_SUM_PAGEABLE]);
     return true;
 }
 
@@ -123,7 +123,7 @@ bool advice_judge_SMALL_COPIES(const struct advice_facts *facts, struct advice *
     advice_evidence(advice, "copies below 64 KiB", "", small);
     advice_evidence(advice, "of all copies", "", (double)facts->copies);
     advice_evidence(advice, "mean size", "By", (double)facts->small_bytes / small);
-    advice_evidence(advice, "time", "ns", (double)facts->sums.total_ns[ADVICE_SUM_SMALL_COPY]);
+    advice_evidence(advice, "time of all threads", "ns", (double)facts->sums.total_ns[ADVICE_SUM_SMALL_COPY]);
     return 2 * small > (double)facts->copies;
 }
 
@@ -133,8 +133,8 @@ bool advice_judge_SYNC_BLOCKS(const struct advice_facts *facts, struct advice *a
         return false;
     int64_t waited_ns = advice->bound_ns, rest_ns = facts->run_ns - waited_ns;
     advice_bound_by(facts, advice, waited_ns < rest_ns ? waited_ns : rest_ns);
-    advice_evidence(advice, "calls", "", (double)facts->sums.count[ADVICE_SUM_SYNC]);
     advice_evidence(advice, "waited", "ns", (double)waited_ns);
+    advice_evidence(advice, "calls of all threads", "", (double)facts->sums.count[ADVICE_SUM_SYNC]);
     advice_evidence(advice, "rest of the run", "ns", (double)rest_ns);
     return true;
 }
@@ -144,7 +144,7 @@ bool advice_judge_STEADY_ALLOCATION(const struct advice_facts *facts, struct adv
     if (!advice_by_lane_and_name(facts, ADVICE_SUM_ALLOCATION, advice))
         return false;
     advice_evidence(advice, "calls after the first launch", "", (double)facts->sums.count[ADVICE_SUM_ALLOCATION]);
-    advice_evidence(advice, "time", "ns", (double)facts->sums.total_ns[ADVICE_SUM_ALLOCATION]);
+    advice_evidence(advice, "time of all threads", "ns", (double)facts->sums.total_ns[ADVICE_SUM_ALLOCATION]);
     return true;
 }
 
@@ -155,6 +155,6 @@ bool advice_judge_PAGE_MIGRATION(const struct advice_facts *facts, struct advice
     advice_evidence(advice, "migrations and groups of faults", "", (double)facts->sums.count[ADVICE_SUM_MIGRATION]);
     advice_evidence(advice, "bytes", "By", (double)facts->migration_bytes);
     advice_evidence(advice, "faults of devices", "", (double)facts->gpu_faults);
-    advice_evidence(advice, "time", "ns", (double)facts->sums.total_ns[ADVICE_SUM_MIGRATION]);
+    advice_evidence(advice, "time on all lanes", "ns", (double)facts->sums.total_ns[ADVICE_SUM_MIGRATION]);
     return true;
 }

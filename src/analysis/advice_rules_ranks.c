@@ -53,7 +53,7 @@ bool advice_judge_MPI_STARTUP(const struct advice_facts *facts, struct advice *a
     if (!advice_by_lane_and_name(facts, ADVICE_SUM_INIT, advice))
         return false;
     advice_evidence(advice, "ranks", "", (double)facts->ranks);
-    advice_evidence(advice, "average", "ns", (double)facts->sums.total_ns[ADVICE_SUM_INIT] / (double)facts->ranks);
+    advice_evidence(advice, "average of all ranks", "ns", (double)facts->sums.total_ns[ADVICE_SUM_INIT] / (double)facts->ranks);
     return true;
 }
 
@@ -61,7 +61,8 @@ static bool waits(const struct advice_facts *facts, enum advice_sum sum, struct 
 {
     if (!advice_by_lane_and_name(facts, sum, advice))
         return false;
-    advice_evidence(advice, "waits", "", (double)facts->sums.count[sum]);
+    advice_evidence(advice, "waited", "ns", (double)advice->bound_ns);
+    advice_evidence(advice, "waits of all ranks", "", (double)facts->sums.count[sum]);
     advice_evidence(advice, "of all ranks", "ns", (double)facts->sums.total_ns[sum]);
     uint32_t late = facts->late[sum].index;
     uint32_t process = late < facts->track_count ? facts->tracks[late].process.index : ID_NONE;

@@ -32,9 +32,10 @@ bool advice_judge_LOCK_WAITS(const struct advice_facts *facts, struct advice *ad
     if (!advice_by_lane(facts, ADVICE_SUM_LOCK, advice))
         return false;
     advice_about_longest(facts, ADVICE_SUM_LOCK, advice);
-    advice_evidence(advice, "waits", "", (double)facts->sums.count[ADVICE_SUM_LOCK]);
+    advice_evidence(advice, "waited", "ns", (double)advice->bound_ns);
+    advice_evidence(advice, "waits of all threads", "", (double)facts->sums.count[ADVICE_SUM_LOCK]);
     advice_evidence(advice, "of all threads", "ns", (double)facts->sums.total_ns[ADVICE_SUM_LOCK]);
-    advice_evidence(advice, "longest", "ns", (double)facts->sums.longest[ADVICE_SUM_LOCK].longest_ns);
+    advice_evidence(advice, "longest of all", "ns", (double)facts->sums.longest[ADVICE_SUM_LOCK].longest_ns);
     return true;
 }
 
@@ -44,7 +45,7 @@ bool advice_judge_FINE_TASKS(const struct advice_facts *facts, struct advice *ad
     if (!facts->tasks || !advice_by_lane(facts, ADVICE_SUM_TASK_MAKING, advice))
         return false;
     advice_about_longest(facts, ADVICE_SUM_TASK_MAKING, advice);
-    advice_evidence(advice, "tasks", "", made);
+    advice_evidence(advice, "tasks of all threads", "", made);
     advice_evidence(advice, "mean task", "ns", (double)facts->task_ns / made);
     advice_evidence(advice, "mean making of one", "ns", made_ns / made);
     return (double)facts->task_ns < 10 * made_ns;
@@ -79,11 +80,13 @@ bool advice_judge_SERIAL_PART(const struct advice_facts *facts, struct advice *a
 
 /* --- the processors ------------------------------------------------------------------------------------------------------ */
 
+/* The thread that has most is named: its own time first. The share is of all threads. */
 static void of_cpu_time(const struct advice_facts *facts, enum advice_sum sum, struct advice *advice, const char *what)
 {
     advice->share_percent = advice_percent((double)facts->sums.total_ns[sum], (double)facts->cpu_ns);
-    advice_evidence(advice, what, "ns", (double)facts->sums.total_ns[sum]);
-    advice_evidence(advice, "of CPU time", "ns", (double)facts->cpu_ns);
+    advice_evidence(advice, what, "ns", (double)advice->bound_ns);
+    advice_evidence(advice, "all threads together", "ns", (double)facts->sums.total_ns[sum]);
+    advice_evidence(advice, "of their CPU time", "ns", (double)facts->cpu_ns);
 }
 
 bool advice_judge_HOT_FUNCTION(const struct advice_facts *facts, struct advice *advice)
@@ -93,7 +96,7 @@ bool advice_judge_HOT_FUNCTION(const struct advice_facts *facts, struct advice *
     advice->subject = ADVICE_ABOUT_FUNCTION;
     advice->name = facts->hot;
     of_cpu_time(facts, ADVICE_SUM_FUNCTION, advice, "self time");
-    advice_evidence(advice, "samples", "", (double)facts->samples);
+    advice_evidence(advice, "samples of all", "", (double)facts->samples);
     return true;
 }
 
@@ -113,7 +116,7 @@ bool advice_judge_PAGE_FAULTS(const struct advice_facts *facts, struct advice *a
         return false;
     of_cpu_time(facts, ADVICE_SUM_FAULT, advice, "handling faults");
     if (counted && parse_u64(counted, &faults) == 0)
-        advice_evidence(advice, "faults", "", (double)faults);
+        advice_evidence(advice, "faults of all", "", (double)faults);
     return true;
 }
 
@@ -124,8 +127,9 @@ bool advice_judge_PREEMPTED(const struct advice_facts *facts, struct advice *adv
         return false;
     for (uint32_t i = 0; i < facts->track_count; i++)
         threads += facts->sums.time_ns[ADVICE_SUM_PREEMPTED][i] > 0;
-    advice_evidence(advice, "threads that were preempted", "", (double)threads);
-    advice_evidence(advice, "together", "ns", (double)facts->sums.total_ns[ADVICE_SUM_PREEMPTED]);
+    advice_evidence(advice, "without a processor", "ns", (double)advice->bound_ns);
+    advice_evidence(advice, "threads of all processes that were", "", (double)threads);
+    advice_evidence(advice, "all threads together", "ns", (double)facts->sums.total_ns[ADVICE_SUM_PREEMPTED]);
     return true;
 }
 

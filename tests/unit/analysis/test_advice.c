@@ -372,19 +372,19 @@ static const struct rule_case {
     {ADVICE_STEADY_ALLOCATION, steady_allocation, 1, false, "calls after the first launch", 1, "cudaMalloc"},
     {ADVICE_PAGE_MIGRATION, page_migration, 1, false, "faults of devices", 12, "copy"},
     {ADVICE_REGION_IMBALANCE, region_imbalance, 1, false, "its threads waited", 10000, "solve"},
-    {ADVICE_LOCK_WAITS, lock_waits, 1, false, "longest", 5000, "critical"},
+    {ADVICE_LOCK_WAITS, lock_waits, 1, false, "longest of all", 5000, "critical"},
     {ADVICE_FINE_TASKS, fine_tasks, 1, false, "mean task", 19999, "make"},
     {ADVICE_SERIAL_PART, serial_part, 1, false, "outside of regions", 20000, ""},
     {ADVICE_RANK_IMBALANCE, rank_imbalance, 1, false, "the lightest", 89990, ""},
     {ADVICE_SMALL_MESSAGES, small_messages, 1, false, "messages below 1 KiB", 2, "MPI_Send"},
-    {ADVICE_MPI_STARTUP, mpi_startup, 1, false, "average", 5005, "MPI_Init"},
+    {ADVICE_MPI_STARTUP, mpi_startup, 1, false, "average of all ranks", 5005, "MPI_Init"},
     {ADVICE_LATE_SENDERS, late_senders, 1, false, "mostly for rank", 0, "MPI_Recv"},
     {ADVICE_LATE_RECEIVERS, late_receivers, 1, false, "mostly for rank", 1, "MPI_Send"},
     {ADVICE_COLLECTIVE_WAITS, collective_waits, 1, false, "mostly for rank", 1, "MPI_Barrier"},
     {ADVICE_HOT_FUNCTION, hot_function, SAMPLE_NS, false, "self time", 30000, "hot"},
     {ADVICE_KERNEL_TIME, kernel_time, SAMPLE_NS, false, "in the kernel", 20000, ""},
-    {ADVICE_PAGE_FAULTS, page_faults, SAMPLE_NS, false, "faults", 1234, ""},
-    {ADVICE_PREEMPTED, preempted, 1, false, "together", 5000, ""},
+    {ADVICE_PAGE_FAULTS, page_faults, SAMPLE_NS, false, "faults of all", 1234, ""},
+    {ADVICE_PREEMPTED, preempted, 1, false, "without a processor", 5000, ""},
     {ADVICE_BLOCKED, blocked, 1, false, "on the CPU", 5000, ""},
     {ADVICE_BROKEN_STACKS, broken_stacks, SAMPLE_NS, true, "broken", 20, ""},
     {ADVICE_DATA_LOST, data_lost, 1, true, "lost", 1000, "records"},
@@ -491,6 +491,43 @@ static void stacks_not_asked_for(struct world *world, int64_t amount_ns)
     split_samples(world, amount_ns, "broken", 0, SAMPLE_TRUNCATED);
 }
 
+/* What is said of the thread that is named is its own; the sums say whose they are. */
+static void both_hot(struct world *world, int64_t amount_ns)
+{
+    track_id other = add_track(world->builder, TRACK_KIND_THREAD, "other", (process_id){0}, 43, -1), main = world->main;
+    track_id sched = fixture_track(world->builder, TRACK_KIND_SCHED, "", 43);
+    samples(world, 0, 60, "hot", 0, 0);
+    world->main = other;
+    samples(world, 0, 40, "hot", 0, 0);
+    world->main = main;
+    add(world, world->sched, 0, amount_ns, "", "preempted", SPAN_KIND_BLOCKED, NULL);
+    add(world, sched, 0, 3 * amount_ns, "", "preempted", SPAN_KIND_BLOCKED, NULL);
+}
+
+static double number_of(const struct advice *advice, const char *name)
+{
+    for (unsigned i = 0; advice && i < advice->evidence_count; i++)
+        if (strcmp(advice->evidence[i].name, name) == 0)
+            return advice->evidence[i].value;
+    return -1;
+}
+
+static void test_numbers_are_of_whom_is_named(void **state)
+{
+    (void)state;
+    struct trace *trace;
+    struct advices *advices = judged(both_hot, 10000, &trace);
+    const struct advice *hot = find(advices, ADVICE_HOT_FUNCTION), *preempted_most = find(advices, ADVICE_PREEMPTED);
+    assert_int_equal(number_of(hot, "self time"), 60000);
+    assert_int_equal(number_of(hot, "all threads together"), 100000);
+    assert_int_equal(number_of(hot, "of their CPU time"), 100000);
+    assert_int_equal(number_of(preempted_most, "without a processor"), 30000);
+    assert_int_equal(number_of(preempted_most, "all threads together"), 40000);
+    assert_int_equal(number_of(preempted_most, "threads of all processes that were"), 2);
+    advices_destroy(advices);
+    trace_unref(trace);
+}
+
 static void test_rules_with_two_conditions_need_both(void **state)
 {
     (void)state;
@@ -589,6 +626,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_rule_speaks_from_its_threshold_on),
+        cmocka_unit_test(test_numbers_are_of_whom_is_named),
         cmocka_unit_test(test_rules_with_two_conditions_need_both),
         cmocka_unit_test(test_what_cannot_be_judged_says_why),
         cmocka_unit_test(test_few_samples_judge_nothing),

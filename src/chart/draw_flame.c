@@ -64,6 +64,36 @@ static void draw_box(struct drawing *drawing, const struct flame_scene *scene, c
     text_finish(&name);
 }
 
+/* --- what the signs and colours say ---------------------------------------------------------------------------------- */
+
+#define LEGEND_ROW 18.0
+#define LEGEND_SIZE 10.0
+
+static double draw_key(struct drawing *drawing, double x, double y, enum colour fill, const char *text)
+{
+    double end = PICTURE_WIDTH - PICTURE_MARGIN;
+    drawing_rect(drawing, x, y - 9, 10, 10, fill);
+    return x + 15 + drawing_text(drawing, x + 15, y, end - x - 15, (struct lettering){.size = LEGEND_SIZE, .colour = COLOUR_DIM}, text) + 18;
+}
+
+/* Which traces are compared, and what is said of a frame; returns where what is below it begins. */
+static double draw_legend(struct drawing *drawing, const struct flame_scene *scene, double top)
+{
+    struct lettering lettering = {.size = LEGEND_SIZE};
+    bool reversed = scene->shown_is_before;
+    double x = PICTURE_MARGIN, y = top + 8, room = (PICTURE_WIDTH - 2 * PICTURE_MARGIN) / 2;
+    struct text what = TEXT_INIT;
+    text_addf(&what, reversed ? "as it was in %s, against %s" : "%s against %s", scene->shown_name, scene->other_name);
+    if (what.data && !what.failed)
+        x += drawing_text(drawing, x, y, room, lettering, what.data) + 18;
+    text_finish(&what);
+    x = draw_key(drawing, x, y, (enum colour)(COLOUR_SAME + 2), reversed ? "+ a larger part now" : "+ a larger part than before");
+    x = draw_key(drawing, x, y, (enum colour)(COLOUR_SAME - 2), reversed ? "- a smaller part now" : "- a smaller part than before");
+    x = draw_key(drawing, x, y, reversed ? COLOUR_LESS : (enum colour)(COLOUR_SAME + 3), reversed ? "-- gone now" : "++ not there before");
+    draw_key(drawing, x, y, COLOUR_SAME, "no change");
+    return top + LEGEND_ROW;
+}
+
 int draw_flame(struct drawing *drawing, const struct flame_scene *scene, const struct caption *caption)
 {
     struct flame flame = {0};
@@ -74,6 +104,8 @@ int draw_flame(struct drawing *drawing, const struct flame_scene *scene, const s
         drawing->height = top + 20 + PICTURE_MARGIN;
         return 0;
     }
+    if (scene->differences)
+        top = draw_legend(drawing, scene, top);
     int result = flame_lay_out(&flame, scene->context, scene->root, (unsigned)((PICTURE_WIDTH - 2 * PICTURE_MARGIN) * FINENESS), ROWS_MAX);
     uint32_t rows = flame.count ? flame.boxes[flame.count - 1].row + 1 : 0;
     for (size_t i = 0; result == 0 && i < flame.count; i++)

@@ -15,6 +15,7 @@ struct flame_scene {
     const bool *found;   /* by node, what a search is for; NULL: there is none */
     const struct frame_difference *differences; /* by node, from another tree: their colours and signs; NULL: nothing to compare with */
     bool shown_is_before;                       /* of the two trees this is the earlier one */
+    const char *shown_name, *other_name;        /* of the two traces; only where they are compared */
 };
 
 /* 0 or -ENOMEM */

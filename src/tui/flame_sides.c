@@ -66,6 +66,22 @@ bool flame_sides_turn(struct app *app, struct flame_sides *sides)
 
 /* --- what the signs and colours say ---------------------------------------------------------------------------------- */
 
+static const char *file_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash && slash[1] ? slash + 1 : path ? path : "";
+}
+
+const char *flame_sides_shown_name(const struct app *app, const struct flame_sides *sides)
+{
+    return file_name(flame_sides_reversed(sides) ? app->other_path : app->path);
+}
+
+const char *flame_sides_other_name(const struct app *app, const struct flame_sides *sides)
+{
+    return file_name(flame_sides_reversed(sides) ? app->path : app->other_path);
+}
+
 static int draw_key(struct canvas *canvas, int y, int x, int end, enum colour fill, const char *text)
 {
     struct look look = {(uint8_t)palette_text_on(canvas->theme, fill), (uint8_t)fill, 0};
@@ -76,7 +92,7 @@ void flame_sides_draw_legend(struct app *app, const struct flame_sides *sides, i
 {
     struct canvas *canvas = &app->canvas;
     bool reversed = flame_sides_reversed(sides);
-    const char *slash = strrchr(app->other_path, '/'), *name = slash && slash[1] ? slash + 1 : app->other_path;
+    const char *name = file_name(app->other_path);
     const char *next = reversed ? "D: plain" : "D: as it was there";
     int x = 1, end = columns - 1 - (int)strlen(next) - 1;
     canvas_text_right(canvas, y, columns - 1, columns - 2, look_of(COLOUR_DIM), next);

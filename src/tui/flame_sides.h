@@ -22,6 +22,10 @@ void flame_sides_finish(struct flame_sides *sides);
 bool flame_sides_turn(struct app *app, struct flame_sides *sides); /* to the next; false: there is nothing to compare with */
 void flame_sides_draw_legend(struct app *app, const struct flame_sides *sides, int y, int columns);
 
+/* The names of the trace whose frames are shown, and of the one that these are compared with. */
+const char *flame_sides_shown_name(const struct app *app, const struct flame_sides *sides);
+const char *flame_sides_other_name(const struct app *app, const struct flame_sides *sides);
+
 static inline bool flame_sides_reversed(const struct flame_sides *sides)
 {
     return sides->shown == FLAME_BEFORE;

@@ -489,7 +489,8 @@ static int picture(struct app *app, void *state, const struct caption *caption, 
 {
     struct flame_tab *tab = state;
     struct flame_scene scene = {.trace = tab->sides.trace, .context = tab->context, .root = tab->root, .found = app->searching ? tab->found : NULL,
-                                .differences = tab->sides.differences, .shown_is_before = flame_sides_reversed(&tab->sides)};
+                                .differences = tab->sides.differences, .shown_is_before = flame_sides_reversed(&tab->sides),
+                                .shown_name = flame_sides_shown_name(app, &tab->sides), .other_name = flame_sides_other_name(app, &tab->sides)};
     (void)err;
     return draw_flame(out, &scene, caption);
 }

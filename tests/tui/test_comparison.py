@@ -4,6 +4,7 @@ import csv
 import pathlib
 import shutil
 import subprocess
+import xml.etree.ElementTree
 
 import pytest
 
@@ -40,7 +41,7 @@ def assert_same(rows, picture):
     for row in rows:
         assert row["part_before"] == row["part_now"], row
         assert row["total_before_ns"] == row["total_now_ns"], row
-    assert "not there before" not in picture and "points (no change)" in picture
+    assert "; not there before" not in picture and "points (no change)" in picture
     assert picture.count("points (no change)") == picture.count(" points")
 
 
@@ -51,3 +52,28 @@ def test_a_trace_against_itself_shows_no_difference(open_screen, hprofiler, trac
 
 def test_a_recorded_trace_against_itself_shows_no_difference(open_screen, hprofiler, recorded):
     assert_same(*against_itself(open_screen(120, 40, NO_COLOR="1"), hprofiler, recorded))
+
+
+def texts_of(path):
+    return [element.text for element in xml.etree.ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_what_is_exported_names_both_traces_and_says_what_signs_mean(view, traces):
+    screen = view("app.hpt --against FOLDER/before.hpt", 120, 40, NO_COLOR="1")
+    folder = pathlib.Path(screen.socket).parent
+    screen.keys("e", ("now.svg",), "Enter")
+    screen.wait("written to now.svg")
+    shown = texts_of(folder / "now.svg")
+    for text in ("app.hpt against before.hpt", "+ a larger part than before", "- a smaller part than before", "++ not there before", "no change"):
+        assert text in shown, shown
+    screen.keys("e", ("now.txt",), "Enter")
+    screen.wait("written to now.txt")
+    assert "against before.hpt  +more -less ++new same" in (folder / "now.txt").read_text()
+    screen.keys("D", "e", ("then.svg",), "Enter")
+    screen.wait("written to then.svg")
+    shown = texts_of(folder / "then.svg")
+    for text in ("as it was in before.hpt, against app.hpt", "+ a larger part now", "- a smaller part now", "-- gone now", "no change"):
+        assert text in shown, shown
+    screen.keys("D", "e", ("plain.svg",), "Enter")
+    screen.wait("written to plain.svg")
+    assert not any("before" in text for text in texts_of(folder / "plain.svg"))

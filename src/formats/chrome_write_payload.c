@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int make_phrase(struct chrome_phrase *phrase, const char *format, const char *word)
+static int make_phrase(struct chrome_phrase *phrase, const char *before, const char *word, const char *behind)
 {
-    int length = snprintf(phrase->text, sizeof(phrase->text), format, word);
+    int length = snprintf(phrase->text, sizeof(phrase->text), "%s%s%s", before, word, behind);
     phrase->length = (uint8_t)length;
     return length >= 0 && (size_t)length < sizeof(phrase->text) ? 0 : -EOVERFLOW;
 }
@@ -24,9 +24,9 @@ int chrome_phrases_make(struct chrome_writer *writer)
     for (unsigned kind = 0; kind < PAYLOAD_COUNT && r == 0; kind++) {
         size_t count;
         const struct payload_field *fields = payload_fields((enum payload_kind)kind, &count);
-        r = make_phrase(&writer->phrases->payloads[kind], ",\"payload\":\"%s\"", payload_kind_name((enum payload_kind)kind));
+        r = make_phrase(&writer->phrases->payloads[kind], ",\"payload\":\"", payload_kind_name((enum payload_kind)kind), "\"");
         for (size_t i = 0; i < count && i < PAYLOAD_FIELDS_MAX && r == 0; i++)
-            r = make_phrase(&writer->phrases->fields[kind][i], "\"%s\":", fields[i].name);
+            r = make_phrase(&writer->phrases->fields[kind][i], "\"", fields[i].name, "\":");
     }
     return r;
 }

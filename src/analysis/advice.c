@@ -225,7 +225,8 @@ static int read_rows(struct advice_facts *facts, const struct advice_options *op
         facts->have[ADVICE_NEED_DEVICES] = facts->devices->device_count > 0;
     else
         too_large(facts, advices, ADVICE_NEED_DEVICES);
-    if (options->all || spans <= ADVICE_SURVEY_SPANS)
+    facts->surveyed = options->all || spans <= ADVICE_SURVEY_SPANS;
+    if (facts->surveyed)
         result = result < 0 ? result : advice_survey(facts, progress, err);
     else
         for (unsigned need = ADVICE_NEED_CALLS; need <= ADVICE_NEED_MPI; need++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The main thread that used the CPU most, and how long it was off its processor while no other thread of its process was on one: who waits for
- * its own threads (a join, a barrier) has nothing to change there.
+ * The main thread that used the CPU most, and how long it was off its processor while no other thread of its process had work: who waits for
+ * its own threads (a join, a barrier) has nothing to change there. A thread that has no processor has work all the same. What it waited for in
+ * calls of MPI and of devices, at OpenMP's barriers and for its locks, other rules look at.
  */
 #include "advice_internal.h"
 
@@ -26,7 +27,7 @@ struct looking {
     int32_t tid; /* of its main thread */
     string_id blocked;
     struct stretches waits; /* of the main thread */
-    struct stretches busy;  /* others on processors */
+    struct stretches busy;  /* others had work; then traced calls, too */
     struct stretches off;   /* of the thread that is read */
 };
 
@@ -54,8 +55,8 @@ static void sort(struct stretches *list)
         qsort(list->rows, list->count, sizeof *list->rows, by_begin);
 }
 
-/* When a lane's thread was off its processor; of the main thread only when it waited. */
-static int read_lane(struct looking *looking, uint32_t lane, bool is_main, struct stretches *into, struct error *err)
+/* When a lane's thread waited; *ret_any: there is any record of it. */
+static int read_lane(struct looking *looking, uint32_t lane, struct stretches *into, bool *ret_any, struct error *err)
 {
     const struct trace *trace = looking->facts->trace;
     const uint32_t columns = SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END) | SPAN_COLUMN_BIT(SPAN_COLUMN_NAME);
@@ -66,8 +67,9 @@ static int read_lane(struct looking *looking, uint32_t lane, bool is_main, struc
         int result = trace_spans_scan(trace, i, columns, &block, err);
         if (result < 0)
             return result;
+        *ret_any |= block.info.count > 0;
         for (uint32_t row = 0; row < block.info.count && result == 0; row++)
-            if (!is_main || (block.name && string_is(block.name[row], looking->blocked)))
+            if (block.name && string_is(block.name[row], looking->blocked))
                 result = add(into, block.begin_ns[row], trace_span_end(trace, block.info.track, block.begin_ns[row], block.end_ns[row]));
         trace_spans_put(trace, &block);
         if (result < 0)
@@ -76,14 +78,14 @@ static int read_lane(struct looking *looking, uint32_t lane, bool is_main, struc
     return 0;
 }
 
-/* Between the times off it a thread was on a processor; outside of its life, and of what is recorded of it where that is not known, it is not
+/* Between its waits a thread had work; outside of its life, and of what is recorded of it where that is not known, it is not
  * said to be. */
 static int add_busy(struct looking *looking, const struct trace_track *thread, struct error *err)
 {
     struct stretches *off = &looking->off;
     int result = 0;
     sort(off);
-    if (!off->count)
+    if (!off->count && thread->start_ns == INT64_MIN)
         return 0;
     int64_t at_ns = thread->start_ns != INT64_MIN ? thread->start_ns : off->rows[0].begin_ns;
     for (size_t i = 0; i < off->count && result == 0; i++) {
@@ -104,9 +106,10 @@ static int read_lanes(struct looking *looking, struct error *err)
         if (track->kind != TRACK_KIND_SCHED || track->process.index != looking->process)
             continue;
         bool is_main = track->tid == looking->tid;
+        bool any = false;
         looking->off.count = 0;
-        result = read_lane(looking, i, is_main, is_main ? &looking->waits : &looking->off, err);
-        if (result == 0 && !is_main)
+        result = read_lane(looking, i, is_main ? &looking->waits : &looking->off, &any, err);
+        if (result == 0 && !is_main && any)
             result = add_busy(looking, track, err);
     }
     return result;
@@ -135,6 +138,53 @@ static int64_t beside(struct looking *looking)
         }
     }
     return sum_ns;
+}
+
+static bool is_looked_at_elsewhere(const struct backends *backends, string_id category, uint8_t kind)
+{
+    switch (backend_of(backends, category)) {
+    case BACKEND_MPI:
+    case BACKEND_DEVICE:
+    case BACKEND_NCCL: return true;
+    case BACKEND_OPENMP: return kind == SPAN_KIND_BARRIER || kind == SPAN_KIND_TASKWAIT || kind == SPAN_KIND_REDUCTION || kind == SPAN_KIND_LOCK;
+    default: return false;
+    }
+}
+
+/* A call that waited: of critical sections and the like, which wait first, how long they did. */
+static int add_call(struct looking *looking, const struct span_block *block, uint32_t row)
+{
+    int64_t begin_ns = block->begin_ns[row], end_ns = trace_span_end(looking->facts->trace, block->info.track, begin_ns, block->end_ns[row]);
+    uint8_t kind = block->kind[row];
+    struct payload payload;
+    uint64_t waited_ns = 0;
+    if (is_looked_at_elsewhere(&looking->facts->backends, block->category[row], kind))
+        return add(&looking->busy, begin_ns, end_ns);
+    if ((kind != SPAN_KIND_CRITICAL && kind != SPAN_KIND_ORDERED) || span_payload(block, row, &payload) < 0 || payload.kind != PAYLOAD_LOCK ||
+        !payload_field(&payload, FIELD_LOCK_wait_ns, &waited_ns))
+        return 0;
+    return add(&looking->busy, begin_ns, end_ns > begin_ns && waited_ns < (uint64_t)end_ns - (uint64_t)begin_ns ? begin_ns + (int64_t)waited_ns : end_ns);
+}
+
+static int read_calls(struct looking *looking, struct error *err)
+{
+    const struct advice_facts *facts = looking->facts;
+    const uint32_t columns = SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END) | SPAN_COLUMN_BIT(SPAN_COLUMN_CATEGORY) |
+                             SPAN_COLUMN_BIT(SPAN_COLUMN_KIND) | SPAN_COLUMN_BIT(SPAN_COLUMN_PAYLOAD_END) | SPAN_COLUMN_BIT(SPAN_COLUMN_PAYLOAD);
+    for (uint32_t i = 0; i < trace_block_count(facts->trace, FAMILY_SPANS); i++) {
+        struct span_block block;
+        if (trace_block_info(facts->trace, FAMILY_SPANS, i).track.index != facts->busiest_main.index)
+            continue;
+        int result = trace_spans_scan(facts->trace, i, columns, &block, err);
+        if (result < 0)
+            return result;
+        for (uint32_t row = 0; row < block.info.count && result == 0 && block.category && block.kind; row++)
+            result = add_call(looking, &block, row);
+        trace_spans_put(facts->trace, &block);
+        if (result < 0)
+            return error_set(err, result, "advice: out of memory");
+    }
+    return 0;
 }
 
 static bool is_main_of(const struct advice_facts *facts, uint32_t track)
@@ -169,6 +219,10 @@ int advice_read_blocked(struct advice_facts *facts, struct error *err)
     int result = read_lanes(&looking, err);
     if (result == 0)
         facts->beside_ns = beside(&looking);
+    if (result == 0)
+        result = read_calls(&looking, err);
+    if (result == 0)
+        facts->explained_ns = beside(&looking);
     free(looking.waits.rows);
     free(looking.busy.rows);
     free(looking.off.rows);

@@ -48,6 +48,7 @@ struct advice_process {
 
 struct advice_facts {
     const struct trace *trace;
+    bool surveyed; /* spans were looked at */
     const struct trace_track *tracks;
     const struct trace_process *processes;
     uint32_t track_count, process_count;
@@ -82,7 +83,8 @@ struct advice_facts {
 
     track_id busiest_main;  /* the main thread that used the CPU most; TRACK_NONE: not known */
     int64_t busiest_cpu_ns; /* of its process */
-    int64_t beside_ns;      /* of its waits: another thread of its process was on a processor */
+    int64_t beside_ns;      /* of its waits: another thread of its process had work */
+    int64_t explained_ns;   /* and these together with those in traced calls, which other rules look at */
 
     uint64_t lost, seen;
     string_id lost_source;

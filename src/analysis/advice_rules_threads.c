@@ -159,13 +159,83 @@ bool advice_judge_BLOCKED(const struct advice_facts *facts, struct advice *advic
     if (!called_ns && advice_percent((double)facts->busiest_cpu_ns, life_of(facts, facts->tracks[most].process.index)) < BUSY_PERCENT)
         return false;
     advice->lane = (track_id){most};
-    advice_bound_by(facts, advice, blocked_ns > facts->beside_ns ? blocked_ns - facts->beside_ns : 0);
+    advice_bound_by(facts, advice, blocked_ns > facts->explained_ns ? blocked_ns - facts->explained_ns : 0);
     advice_evidence(advice, "blocked", "ns", (double)blocked_ns);
     if (facts->beside_ns)
-        advice_evidence(advice, "while its threads ran", "ns", (double)facts->beside_ns);
+        advice_evidence(advice, "of that while other threads had work", "ns", (double)facts->beside_ns);
     advice_evidence(advice, "on the CPU", "ns", (double)facts->sums.time_ns[ADVICE_SUM_CPU][most]);
-    if (called_ns)
-        advice_evidence(advice, "in MPI and waits for devices", "ns", (double)called_ns);
+    if (facts->explained_ns > facts->beside_ns)
+        advice_evidence(advice, "of that in traced calls", "ns", (double)(facts->explained_ns - facts->beside_ns));
+    return true;
+}
+
+/* Threads beside the main one that compute and wait in turns: OpenMP's waits are told by rules of their own. */
+#define WORKER_WAITS 10
+
+static uint32_t thread_of(const struct advice_facts *facts, const struct trace_track *sched)
+{
+    for (uint32_t i = 0; i < facts->track_count; i++)
+        if (facts->tracks[i].kind == TRACK_KIND_THREAD && facts->tracks[i].process.index == sched->process.index && facts->tracks[i].tid == sched->tid)
+            return i;
+    return ID_NONE;
+}
+
+static uint64_t stretches_of(const struct advice_facts *facts, uint32_t sched)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < trace_block_count(facts->trace, FAMILY_SPANS); i++) {
+        struct block_info info = trace_block_info(facts->trace, FAMILY_SPANS, i);
+        count += info.track.index == sched ? info.count : 0;
+    }
+    return count;
+}
+
+/* Without what it was preempted for: then it had work. */
+static bool is_blocked_worker(const struct advice_facts *facts, uint32_t sched, uint32_t *ret_thread)
+{
+    const struct trace_track *track = &facts->tracks[sched];
+    int64_t blocked_ns = facts->sums.time_ns[ADVICE_SUM_BLOCKED][sched];
+    if (track->kind != TRACK_KIND_SCHED || blocked_ns <= 0 || track->process.index >= facts->process_count ||
+        track->tid == facts->processes[track->process.index].pid)
+        return false;
+    uint32_t thread = thread_of(facts, track);
+    if (thread == ID_NONE || facts->by_process[track->process.index].threads)
+        return false;
+    const struct trace_track *lives = &facts->tracks[thread];
+    bool known = lives->start_ns != INT64_MIN && lives->end_ns != INT64_MIN && lives->end_ns > lives->start_ns;
+    double life_ns = (known ? (double)lives->end_ns - (double)lives->start_ns : (double)facts->run_ns) - (double)facts->sums.time_ns[ADVICE_SUM_PREEMPTED][sched];
+    *ret_thread = thread;
+    return 2 * (double)blocked_ns > life_ns && advice_percent((double)facts->sums.time_ns[ADVICE_SUM_CPU][thread], life_ns) >= BUSY_PERCENT &&
+           stretches_of(facts, sched) >= WORKER_WAITS;
+}
+
+bool advice_judge_BLOCKED_WORKERS(const struct advice_facts *facts, struct advice *advice)
+{
+    uint64_t workers = 0, waits = 0;
+    int64_t most_ns = 0, all_ns = 0;
+    if (!facts->surveyed && !string_is(facts->backends.openmp, STRING_NONE))
+        return false; /* too large a trace to tell OpenMP's threads from others */
+    for (uint32_t i = 0; i < facts->track_count; i++) {
+        uint32_t thread;
+        if (!is_blocked_worker(facts, i, &thread))
+            continue;
+        int64_t blocked_ns = facts->sums.time_ns[ADVICE_SUM_BLOCKED][i];
+        workers++;
+        add_saturated(&all_ns, blocked_ns);
+        if (blocked_ns <= most_ns)
+            continue;
+        most_ns = blocked_ns;
+        waits = stretches_of(facts, i);
+        advice->lane = (track_id){thread};
+    }
+    if (workers < 2)
+        return false;
+    advice_bound_by(facts, advice, most_ns);
+    advice_evidence(advice, "blocked", "ns", (double)most_ns);
+    advice_evidence(advice, "times off its processor", "", (double)waits);
+    advice_evidence(advice, "on the CPU", "ns", (double)facts->sums.time_ns[ADVICE_SUM_CPU][advice->lane.index]);
+    advice_evidence(advice, "threads that are", "", (double)workers);
+    advice_evidence(advice, "all of these blocked", "ns", (double)all_ns);
     return true;
 }
 

@@ -10,7 +10,7 @@
 void text_add_advice_title(struct text *out, const struct trace *trace, const struct advice *advice);
 /* "rank 3: waits 12, of all ranks 3.2 ms; 12.3 % of the run, told from 5 % on" */
 void text_add_advice_evidence(struct text *out, const struct trace *trace, const struct advice *advice);
-/* "14 of 26 rules judged, 2 of them speak; not judged: 9 on work of devices (no work of a device is in the trace)" */
+/* "14 of 27 rules judged, 2 of them speak; not judged: 9 on work of devices (no work of a device is in the trace)" */
 void text_add_advice_judged(struct text *out, const struct advices *advices);
 /* The first span on the lane that an advice is about, or on its device; SPAN_NONE: it is about no lane, or nothing is there. */
 span_id advice_lane_span(const struct trace *trace, const struct advice *advice);

@@ -5,6 +5,8 @@
  */
 #include "base/thread_pool.h"
 
+#include "shrunk_file.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -124,7 +126,7 @@ int thread_pool_create(unsigned threads, struct thread_pool **ret_pool)
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->done, NULL);
     sigset_t all, before;
-    sigfillset(&all);
+    signals_of_others(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failure = 0;
     while (pool->size < threads && !failure) {

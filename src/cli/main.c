@@ -2,6 +2,7 @@
 /* The program: finds the command, parses its options, and does once what all commands share. */
 #include "base/error.h"
 #include "base/file.h"
+#include "base/shrunk_file.h"
 #include "command.h"
 #include "help.h"
 
@@ -100,6 +101,8 @@ static int run_command(const struct command *command, const struct common_values
             status = command->run(values, invocation, &err);
     }
     output_progress_clear();
+    if (shrunk_file_pages())
+        log_warning(invocation->log, "a file was cut short by somebody while it was read: what lay behind its new end counts as empty");
     if (status < 0)
         status = print_error(command, &err, failed);
     if (file_writer_finish(invocation->out, &err) < 0)
@@ -161,6 +164,7 @@ static int unknown_command(const char *name)
 int main(int argc, char **argv)
 {
     guard_standard_descriptors();
+    shrunk_files_survive();
     if (argc < 2) {
         struct text text = TEXT_INIT;
         struct text_look look = output_look(STDERR_FILENO);

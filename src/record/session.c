@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/shrunk_file.h"
 #include "drain.h"
 #include "session_files.h"
 #include "target_files.h"
@@ -172,7 +173,7 @@ static void *drain_thread(void *object)
 static int thread_start(struct session *session, struct error *err)
 {
     sigset_t all, old;
-    sigfillset(&all);
+    signals_of_others(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int code = pthread_create(&session->thread, NULL, drain_thread, session);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

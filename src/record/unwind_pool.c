@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/shrunk_file.h"
 #include "job_queue.h"
 #include "trace/event.h"
 
@@ -121,7 +122,7 @@ static unsigned default_threads(void)
 static int start_threads(struct unwind_pool *pool, unsigned wanted)
 {
     sigset_t all, before;
-    sigfillset(&all);
+    signals_of_others(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int r = 0;
     while (pool->thread_count < wanted && r == 0) {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/shrunk_file.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -116,7 +117,7 @@ static int start_thread(struct path_job *job)
     pthread_t thread;
     pthread_attr_t attributes;
     sigset_t all, before;
-    sigfillset(&all);
+    signals_of_others(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

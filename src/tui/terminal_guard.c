@@ -2,6 +2,8 @@
 /* Signals while the terminal is ours. */
 #include "terminal_guard.h"
 
+#include "base/shrunk_file.h"
+
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,8 +34,11 @@ static void ask_to_end(int signal_number)
 }
 
 /* Only what may be called in a signal handler. The crash itself goes its way. */
-static void leave_after_crash(int signal_number)
+static void leave_after_crash(int signal_number, siginfo_t *info, void *context)
 {
+    (void)context;
+    if (signal_number == SIGBUS && shrunk_file_mend(info))
+        return;
     ssize_t written = write(STDOUT_FILENO, guard.goodbye, guard.goodbye_length);
     (void)written;
     if (guard.settings_known)
@@ -63,7 +68,7 @@ void terminal_guard_begin(void)
         sigaction(endings[i], &action, &guard.ending_before[i]);
     }
     for (size_t i = 0; i < CRASHES; i++) {
-        struct sigaction action = {.sa_handler = leave_after_crash, .sa_flags = (int)SA_RESETHAND | SA_ONSTACK | SA_NODEFER};
+        struct sigaction action = {.sa_sigaction = leave_after_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
         sigaction(crashes[i], &action, &guard.crash_before[i]);
     }
 }

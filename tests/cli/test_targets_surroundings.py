@@ -307,3 +307,11 @@ int main(void)
     subprocess.run([compiler, "-fopenmp", "-o", tmp_path / "maps", tmp_path / "maps.c"], check=True)
     profiled = runner.profiled([tmp_path / "maps"], ["--backend", "openmp"])
     assert profiled.stdout == b"1\n"
+
+
+@pytest.mark.parametrize("what", ["session", "process-*", "chunk*", "*"])
+def test_a_program_that_cuts_our_files_short_kills_no_recorder(runner, apps, tmp_path, what):
+    """Whoever may write the session's files may cut them: what is gone is gone, and said."""
+    cut = (f"sleep 0.3; cd '{tmp_path}'/hprofiler-*/ && for file in {what}; do if test -f $file; then truncate -s 0 $file; fi; done; sleep 0.3; exit 3")
+    run = runner.profiled(["sh", "-c", cut], options=("--session-dir", str(tmp_path)))
+    assert run.status == 3 or run.status == 125 and "hprofiler recover" in run.own_stderr(), (run.status, run.own_stderr())

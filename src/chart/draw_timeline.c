@@ -95,7 +95,9 @@ static void draw_label(struct timeline_drawing *timeline, const struct placed_la
     if (picture->is_counter) {
         const struct trace_track *track = &trace_tracks(timeline->scene->timeline->trace, &(uint32_t){0})[lane->track.index];
         const char *unit = trace_text(timeline->scene->timeline->trace, track->unit);
-        drawing_textf(drawing, timeline->left - 8, placed->y + COUNTER_HEIGHT - 2, room, dim, "%.4g to %.4g %s", picture->low > 0 ? 0 : picture->low, picture->high, unit);
+        char low[64], high[64];
+        drawing_textf(drawing, timeline->left - 8, placed->y + COUNTER_HEIGHT - 2, room, dim, "%s to %s",
+                      picture->low < 0 ? format_quantity(low, sizeof low, picture->low, unit) : "0", format_quantity(high, sizeof high, picture->high, unit));
     } else if (picture->has_cpu && picture->depth) {
         drawing_text(drawing, timeline->left - 8, y + picture->depth * LANE_ROW, room, dim, "on CPU");
     }

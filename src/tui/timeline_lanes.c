@@ -161,8 +161,8 @@ static void draw_label(struct lane_drawing *drawing, int rows, bool selected)
     if (lane->kind == LANE_COUNTER && drawing->picture->high > 0) {
         const struct trace_track *track = &trace_tracks(drawing->app->trace, &(uint32_t){0})[lane->track.index];
         char text[96];
-        snprintf(text, sizeof text, "%.4g %s", drawing->picture->high, trace_text(drawing->app->trace, track->unit));
-        if (width - used > 6)
+        format_quantity(text, sizeof text, drawing->picture->high, trace_text(drawing->app->trace, track->unit));
+        if ((int)strlen(text) < width - used) /* whole or not at all: a number that is cut is another one */
             canvas_text_right(canvas, drawing->y, width, width - used - 1, look_of(COLOUR_DIM), text);
     }
     if (drawing->picture->has_cpu && drawing->picture->depth)

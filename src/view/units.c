@@ -3,6 +3,7 @@
 #include "units.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,6 +75,24 @@ char *format_bytes(char *text, size_t size, uint64_t bytes)
         unit++;
     }
     snprintf(text, size, unit ? "%.1f %s" : "%.0f %s", number, units[unit]);
+    return text;
+}
+
+char *format_quantity(char *text, size_t size, double value, const char *unit)
+{
+    bool is_bytes = strncmp(unit, "By", 2) == 0 && (!unit[2] || unit[2] == '/'); /* and so many a second */
+    char number[32];
+    if (is_bytes && value >= 0 && value < 0x1p63) {
+        snprintf(text, size, "%s%s", format_bytes(number, sizeof number, (uint64_t)(value + 0.5)), unit + 2);
+        return text;
+    }
+    if (fabs(value) >= 9999.5 && fabs(value) < 0x1p53) /* "%g" would write 1.235e+05 */
+        snprintf(text, size, "%s%s", value < 0 ? "-" : "", format_count(number, sizeof number, (uint64_t)(fabs(value) + 0.5)));
+    else
+        snprintf(text, size, "%.4g", value);
+    size_t used = strlen(text);
+    if (*unit && strcmp(unit, "1") != 0)
+        snprintf(text + used, size - used, " %s", unit);
     return text;
 }
 

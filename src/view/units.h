@@ -19,6 +19,8 @@ const struct time_unit *time_unit_for(int64_t largest_ns);
 char *format_in_unit(char *text, size_t size, int64_t duration_ns, const struct time_unit *unit); /* without the unit */
 char *format_count(char *text, size_t size, uint64_t count);                                      /* "12,345" */
 char *format_bytes(char *text, size_t size, uint64_t bytes);              /* "512 B", "1.5 KiB", "3.2 GiB" */
+/* A value of a counter in a unit as UCUM writes it: "79.6 MiB", "12.5 W", "123,456". */
+char *format_quantity(char *text, size_t size, double value, const char *unit);
 char *format_percent(char *text, size_t size, double part, double whole); /* "12.3"; "" when whole is not positive */
 /* A bar of `cells` character cells for part/whole in eighths of a cell; ASCII '#' where UTF-8 is not allowed. size >=
  * 3*cells+1. */

@@ -33,6 +33,20 @@ static void test_duration_changes_unit_before_it_would_round_up(void **state)
         assert_string_equal(format_duration(text, sizeof text, cases[i].ns), cases[i].text);
 }
 
+static void test_quantities_have_their_units(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        const char *unit, *text;
+    } cases[] = {{83460000, "By", "79.6 MiB"}, {512, "By", "512 B"},   {0, "By", "0 B"},           {1572864, "By/s", "1.5 MiB/s"}, {12.5, "W", "12.5 W"},
+                 {123456, "", "123,456"},      {9999, "1", "9999"},    {1234567.8, "Hz", "1,234,568 Hz"}, {-20000, "", "-20,000"},   {0.125, "%", "0.125 %"},
+                 {-5, "By", "-5 By"},          {1e300, "W", "1e+300 W"}};
+    char text[64];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(format_quantity(text, sizeof text, cases[i].value, cases[i].unit), cases[i].text);
+}
+
 static void test_counts_bytes_and_rates(void **state)
 {
     (void)state;
@@ -79,6 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_duration_changes_unit_before_it_would_round_up),
         cmocka_unit_test(test_counts_bytes_and_rates),
+        cmocka_unit_test(test_quantities_have_their_units),
         cmocka_unit_test(test_a_column_has_the_unit_of_its_largest),
         cmocka_unit_test(test_bar_fills_in_eighths_and_stays_in_its_room),
     };

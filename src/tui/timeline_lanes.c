@@ -4,6 +4,7 @@
 
 #include "analysis/path_hops.h"
 #include "base/clock.h"
+#include "view/table.h"
 #include "view/units.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 /* Calm: a counter has no say in what the spans around it mean. */
 #define COLOUR_COUNTER ((enum colour)(COLOUR_HUES + 7 * PALETTE_SHADES + 1))
 #define HOPS_MAX 20000 /* of the critical path on one picture */
+#define HEAD_CELLS_MIN 3 /* of a program's name that is cut */
 #define NOT_ENDED ", not ended"
 #define SOLID 0.92f /* a column that is busy for so much of its time is filled */
 
@@ -148,6 +150,23 @@ static void draw_counter(struct lane_drawing *drawing)
 
 /* --- labels ---------------------------------------------------------------------------------------------------------- */
 
+/* Of a process the program's name is cut before its rank and number are. Returns the cells. */
+static int draw_name(struct canvas *canvas, int y, int x, int width, struct look look, const struct timeline_lane *lane)
+{
+    const char *tail = lane->name + lane->name_head;
+    int tail_cells = (int)strlen(tail), head_cells = width - tail_cells; /* of the tail all is ASCII */
+    if (!lane->name_head || head_cells < HEAD_CELLS_MIN || text_cells(lane->name, strlen(lane->name)) <= (unsigned)width)
+        return canvas_name(canvas, y, x, width, look, lane->name);
+    struct text head = TEXT_INIT, cut = TEXT_INIT;
+    struct text_look text_look = {.utf8 = true};
+    text_add(&head, lane->name, lane->name_head);
+    text_add_cut(&cut, &text_look, head.data ? head.data : "", (unsigned)head_cells, SHRINK_END);
+    int used = canvas_text(canvas, y, x, head_cells, look, cut.data ? cut.data : "");
+    text_finish(&head);
+    text_finish(&cut);
+    return used + canvas_text(canvas, y, x + used, tail_cells, look, tail);
+}
+
 static void draw_label(struct lane_drawing *drawing, int rows, bool selected)
 {
     struct canvas *canvas = &drawing->app->canvas;
@@ -157,7 +176,7 @@ static void draw_label(struct lane_drawing *drawing, int rows, bool selected)
     struct look look = group ? look_bold(COLOUR_DEFAULT) : look_of(COLOUR_DEFAULT);
     if (group)
         canvas_glyph(canvas, drawing->y, indent, look_of(COLOUR_DIM), lane->open ? 0x25be : 0x25b8);
-    int used = canvas_name(canvas, drawing->y, indent + 2, width - indent - 2, look, lane->name) + indent + 2;
+    int used = draw_name(canvas, drawing->y, indent + 2, width - indent - 2, look, lane) + indent + 2;
     if (lane->kind == LANE_COUNTER && drawing->picture->high > 0) {
         const struct trace_track *track = &trace_tracks(drawing->app->trace, &(uint32_t){0})[lane->track.index];
         char text[96];

@@ -168,12 +168,13 @@ static int add_tracks(struct making *making, const uint32_t *first, const uint32
     return 0;
 }
 
-static const char *process_label(struct making *making, uint32_t process)
+static const char *process_label(struct making *making, uint32_t process, uint32_t *ret_head)
 {
     struct text text = TEXT_INIT;
     const struct trace_process *facts = &making->processes[process];
     const char *name = trace_text(making->timeline->trace, facts->command);
     text_add_line(&text, name, strnlen(name, 300));
+    *ret_head = (uint32_t)text.length;
     if (facts->rank >= 0)
         text_addf(&text, "%srank %d", text.length ? " " : "", facts->rank);
     text_addf(&text, "%s%d", text.length ? " " : "process ", facts->pid);
@@ -185,7 +186,8 @@ static int add_process(struct making *making, const uint32_t *first, const uint3
     struct timeline *timeline = making->timeline;
     uint32_t self = timeline->lane_count;
     struct timeline_lane lane = {.kind = LANE_PROCESS, .parent = parent, .level = level, .process = {process}, .track = TRACK_NONE,
-                                 .sched = TRACK_NONE, .open = true, .name = process_label(making, process)};
+                                 .sched = TRACK_NONE, .open = true};
+    lane.name = process_label(making, process, &lane.name_head);
     int result = add_lane(making, &lane);
     if (result == 0)
         result = add_tracks(making, first, next, process, self, level + 1);

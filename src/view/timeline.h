@@ -26,6 +26,7 @@ struct timeline_lane {
     process_id process;
     track_id track, sched;   /* TRACK_NONE; sched: the thread's lane of times off the CPU */
     const char *name;        /* "worker · 4711" */
+    uint32_t name_head;      /* bytes of it that are a program's name: where room is short, that is cut first */
     uint64_t spans, samples;
     uint32_t first_call, calls; /* that its thread is in: of trace_open_calls */
     uint32_t first_block, end_block; /* of spans; in a growing trace: of all tracks */

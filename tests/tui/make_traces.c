@@ -242,6 +242,10 @@ static void make_odd(const char *folder)
     span(track(process("one", 1, -1), TRACK_KIND_THREAD, "main", 1), 5 * MS, 6 * MS, "only", "test", SPAN_KIND_RANGE);
     end_trace(folder, "one.hpt");
     begin_trace();
+    for (int rank = 0; rank < 2; rank++)
+        span(track(process("imbalance.openmpi", 9221 + rank, rank), TRACK_KIND_THREAD, "main", 9221 + rank), 5 * MS, 900 * MS, "work", "test", SPAN_KIND_RANGE);
+    end_trace(folder, "ranks.hpt");
+    begin_trace();
     process_id many = process("many", 1, -1);
     for (int i = 0; i < 10000; i++) {
         snprintf(name, sizeof name, "worker %d", i);

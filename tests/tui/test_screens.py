@@ -92,6 +92,7 @@ SCENES = {
     "one-span": ("one.hpt", (80, 24), MONO, ["."]),
     "ten-thousand-lanes": ("lanes.hpt", (80, 24), MONO, []),
     "ten-thousand-lanes-end": ("lanes.hpt", (80, 24), MONO, ["G"]),
+    "long-program-name": ("ranks.hpt", (80, 24), MONO, []),
     "odd-names": ("names.hpt", (80, 24), MONO, ["Down"]),
     "odd-names-ascii": ("names.hpt", (80, 24), ASCII, ["Down"]),
     "odd-names-hotspots": ("names.hpt", (80, 24), MONO, ["4"]),

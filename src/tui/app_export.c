@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#define NAMES_MAX 999 /* that are tried beside a file that is there */
 #define PIXELS_PER_POINT 2 /* of PNG: sharp in print and on fine screens */
 
 int app_write_text(const char *path, const struct text *text, struct error *err)
@@ -112,19 +114,41 @@ static int add_view(struct app *app, const char *path, struct text *out, struct 
     return out->length ? 0 : error_set(err, -ENOENT, "there is nothing to export here");
 }
 
-void app_export(struct app *app, const char *path)
+static bool is_file(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+/* A name that no file has: "out.svg", "out-2.svg" ... A file is nobody's to be lost by a name that was typed twice. */
+static int free_name(const char *wanted, char *name, size_t size, struct error *err)
+{
+    const char *slash = strrchr(wanted, '/'), *dot = strrchr(slash ? slash : wanted, '.');
+    int stem = (int)(dot ? (size_t)(dot - wanted) : strlen(wanted));
+    snprintf(name, size, "%s", wanted);
+    for (unsigned i = 2; is_file(name); i++)
+        if (i > NAMES_MAX || (size_t)snprintf(name, size, "%.*s-%u%s", stem, wanted, i, dot ? dot : "") >= size)
+            return error_set(err, -EEXIST, "%.200s is there: give it another name", wanted);
+    return 0;
+}
+
+void app_export(struct app *app, const char *wanted)
 {
     struct text text = TEXT_INIT;
     struct error err = ERROR_INIT;
-    int result = add_view(app, path, &text, &err);
+    char path[sizeof app->input_text + 16];
+    int result = free_name(wanted, path, sizeof path, &err);
+    if (result == 0)
+        result = add_view(app, path, &text, &err);
     if (result == 0 && text.failed)
         result = -ENOMEM;
     if (result == 0)
         result = app_write_text(path, &text, &err);
     char note[sizeof app->message];
     snprintf(note, sizeof note, "%s", app->message); /* what the tab had to say */
+    const char *there = strcmp(path, wanted) ? wanted : "";
     if (result == 0)
-        app_say(app, "written to %.200s%s%.200s", path, *note ? ": " : "", note);
+        app_say(app, "%.100s%swritten to %.200s%s%.150s", there, *there ? " is there: " : "", path, *note ? ": " : "", note);
     else
         app_say(app, "%s", err.code ? err.text : "out of memory for what is exported");
     text_finish(&text);

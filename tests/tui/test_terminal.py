@@ -149,6 +149,17 @@ def test_copying_and_exporting(started, open_screen):
     screen.wait("must end in")
 
 
+def test_an_export_leaves_the_files_that_are_there(started):
+    screen = started()
+    folder = pathlib.Path(screen.socket).parent
+    (folder / "mine.csv").write_text("mine")
+    for expected in ("mine-2.csv", "mine-3.csv"):
+        screen.keys("4", "e", ("mine.csv",), "Enter")
+        screen.wait(f"mine.csv is there: written to {expected}")
+        assert "section,self_ns" in (folder / expected).read_text()
+    assert (folder / "mine.csv").read_text() == "mine"
+
+
 def texts_of(path):
     """The texts of an SVG, which must be XML."""
     tree = xml.etree.ElementTree.parse(path)

@@ -38,18 +38,19 @@ static void factor_row(struct table *table, const struct efficiency_factor_text 
         table_cell(table, factor->formula);
     } else {
         table_cell(table, "-");
-        table_cellf(table, "%s: %s", value->status == EFFICIENCY_NOT_APPLICABLE ? "not applicable" : "not separable",
-                    value->reason);
+        table_cellf(table, "not separable: %s", value->reason);
     }
 }
 
-/* A model of which nothing is known is one line. */
+/* Of what a run has nothing of there is one line: of a whole model, else of the rows that it has not. */
 static int text_model(struct text *out, const struct text_look *look, const struct efficiency *efficiency, enum efficiency_model model)
 {
     static const struct table_column columns[] = {
         {"factor", ALIGN_LEFT, SHRINK_NEVER, 0}, {"value", ALIGN_RIGHT, SHRINK_NEVER, 0}, {"formula", ALIGN_LEFT, SHRINK_END, 20}};
     CLEANUP(table_destroyp) struct table *table = NULL;
     const struct efficiency_model_text *text = efficiency_model_text(model);
+    const char *reason = NULL;
+    unsigned left_out = 0;
     if (table_create(columns, sizeof columns / sizeof *columns, &table) < 0)
         return -ENOMEM;
     for (unsigned i = 0, whole = 1; i < EFFICIENCY_FACTOR_COUNT; i++) {
@@ -65,6 +66,11 @@ static int text_model(struct text *out, const struct text_look *look, const stru
             return 0;
         }
         whole = 0;
+        if (efficiency->values[i].status == EFFICIENCY_NOT_APPLICABLE) {
+            reason = efficiency->values[i].reason;
+            left_out++;
+            continue;
+        }
         factor_row(table, factor, &efficiency->values[i]);
     }
     heading(out, look, text->name);
@@ -72,6 +78,8 @@ static int text_model(struct text *out, const struct text_look *look, const stru
     text_add_wrapped(out, look, INDENT, INDENT, text->source);
     text_add_char(out, '\n');
     table_draw(table, look, INDENT, out);
+    if (left_out)
+        text_addf(out, "  %u more not applicable: %s\n", left_out, reason);
     return 0;
 }
 

@@ -71,3 +71,12 @@ def test_efficiency_tells_time_without_a_processor_apart(hprofiler, trace):
     for thread in run["threads"]:
         whole = sum(thread[key] or 0 for key in ("useful_ns", "preempted_ns", "mpi_ns", "openmp_ns", "device_ns", "idle_ns"))
         assert whole == run["end_ns"] - run["begin_ns"]
+
+
+def test_efficiency_prints_what_applies_and_json_has_all(hprofiler, trace):
+    """The threads of this run call no MPI: factors of it are rows of JSON, and in the text one line a model."""
+    run = json.loads(ask(hprofiler, "efficiency", trace, "--format", "json"))["runs"][0]
+    text = ask(hprofiler, "efficiency", trace, columns=200).split("\nWaiting")[0]
+    assert not re.search(r"^ .* - +not applicable", text, re.M)
+    left_out = [sum(not factor["applicable"] for factor in model["factors"]) for model in run["models"] if model["factors"][0]["applicable"]]
+    assert any(left_out) and all(f"  {count} more not applicable: " in text for count in left_out if count)

@@ -202,6 +202,15 @@ static int parse_long(struct parser *parser, const char *argument)
     return unknown_long(parser, name, length);
 }
 
+/* Of a letter that other tools have for it. */
+static int unknown_short(struct parser *parser, char letter)
+{
+    for (const struct option_spec *spec = parser->specs; spec->long_name && letter == 'g'; spec++)
+        if (strcmp(spec->long_name, "perf-callgraph") == 0)
+            return error_set(parser->err, -EINVAL, "unknown option -g: for callers give --perf-callgraph fp, or dwarf");
+    return error_set(parser->err, -EINVAL, "unknown option -%c: --help lists all", letter);
+}
+
 /* One argument of short options: switches may be joined ("-vq"), the first with a value takes the rest. */
 static int parse_short(struct parser *parser, const char *argument)
 {
@@ -214,7 +223,7 @@ static int parse_short(struct parser *parser, const char *argument)
         while (spec->long_name && spec->short_name != *letter)
             spec++;
         if (!spec->long_name)
-            return error_set(parser->err, -EINVAL, "unknown option -%c: --help lists all", *letter);
+            return unknown_short(parser, *letter);
         if (takes_value(spec))
             return take_value(parser, spec, letter[1] ? letter + 1 : NULL);
         store_switch(parser, spec, true);

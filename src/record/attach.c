@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 /* A number of /proc/PID/status; -1 when it is not there. */
 static long status_number(pid_t pid, const char *key)
@@ -48,6 +49,8 @@ int attach_check(pid_t pid, char *ret_name, size_t size, struct error *err)
     errno = 0;
     if (readlink(path, link, sizeof(link)) < 0 && errno == ENOENT)
         return error_set(err, -EINVAL, "process %d (%s) is a kernel thread or has ended: nothing to sample", (int)pid, ret_name);
+    if (errno == EACCES && geteuid() == 0)
+        return error_set(err, -EACCES, "process %d (%s) may not be looked at: this user namespace or container has no right to (CAP_SYS_PTRACE)", (int)pid, ret_name);
     if (errno == EACCES)
         return error_set(err, -EACCES, "process %d (%s) belongs to somebody else: attach as its user or as root", (int)pid, ret_name);
     return 0;

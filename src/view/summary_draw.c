@@ -87,7 +87,10 @@ static void draw_title(struct drawing *drawing)
     if (!*command && summary->process_count)
         command = summary->processes[0].command;
     const char *slash = strrchr(command, '/'), *name = slash && slash[1] ? slash + 1 : *command ? command : "trace";
-    if (summary->run_ns.known)
+    if (summary->run_ns.known && summary->process_count && summary->processes[0].attached) /* it ran before, and may go on */
+        text_addf(&line, "%sattached for %s, recorded %s of it", dot(drawing), format_duration(run, sizeof run, summary->run_ns.value),
+                  format_duration(duration, sizeof duration, summary->duration_ns));
+    else if (summary->run_ns.known)
         text_addf(&line, "%sran %s, recorded %s of it", dot(drawing), format_duration(run, sizeof run, summary->run_ns.value),
                   format_duration(duration, sizeof duration, summary->duration_ns));
     else

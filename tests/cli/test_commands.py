@@ -69,6 +69,7 @@ def test_program_in_place_of_a_command_is_explained(call):
     (["completion"], "SHELL is missing"),
     (["completion", "tcsh"], "bash, zsh and fish"),
     (["attach"], "attach -p PID"),
+    (["attach", "-p", "1", "-g"], "for callers give --perf-callgraph"),
     (["attach", "-p", "1", "-o", "x.txt"], "names no format"),
     (["attach", "-p", "1", "--perf-callgraph", "frames"], "none of fp, dwarf"),
     (["recover", "x", "-o", "x.txt"], "names no format"),

@@ -446,6 +446,16 @@ def test_attach_refuses_with_the_reason(hprofiler, tmp_path, pid, said):
     assert said in done.stderr.decode()
 
 
+def test_attach_does_not_send_root_to_be_root(hprofiler, tmp_path):
+    try:
+        os.readlink("/proc/1/exe")
+        pytest.skip("process 1 may be looked at here")
+    except PermissionError:
+        pass
+    done = subprocess.run([hprofiler, "attach", "-p", "1", "--duration", "0.1"], capture_output=True, timeout=60, cwd=tmp_path)
+    assert done.returncode != 0 and ("or as root" in done.stderr.decode()) == (os.geteuid() != 0)
+
+
 def kill_recorder(hprofiler, program, folder):
     """Kills hprofiler after 1.3 s. Returns (how much older than the kill the last sample is in ms, how many there are)."""
     sessions = folder / "sessions"

@@ -276,6 +276,7 @@ def test_attach_records_a_running_process(hprofiler, demo, work):
             done = run(hprofiler, "attach", "-p", process.pid, "--duration", seconds, "-o", "attached.hpt", cwd=work)
             assert done.returncode == 0, done.stderr
             assert process.poll() is None
+            assert " attached for " in done.stdout.splitlines()[0] and " ran " not in done.stdout.splitlines()[0]
             result = summary(hprofiler, work / "attached.hpt")
             if {"place_queens", "image_smooth"} & {function["name"] for function in result["functions"]}:
                 break

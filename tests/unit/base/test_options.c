@@ -114,6 +114,7 @@ static void test_messages_name_the_option_and_what_it_wants(void **state)
         {"--no-iu", "unknown option --no-iu: did you mean --no-ui?"},
         {"--zzzzzz", "unknown option --zzzzzz: --help lists all"},
         {"-x", "unknown option -x: --help lists all"},
+        {"-g", "unknown option -g: --help lists all"}, /* no --perf-callgraph here */
         {"-o", "option -o needs a value: FILE"},
         {"--output -- prog", "option --output needs a value: FILE"},
         {"--format xml", "option --format: 'xml' is none of text|csv|json"},

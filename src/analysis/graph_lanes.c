@@ -2,13 +2,14 @@
 /*
  * The lanes of a graph: which tracks are some, what is known of each, all cut at once, then put into the builder one behind the other.
  * Processes that did nothing that was traced (a shell around the program) have none, nor has a launcher of ranks: they'd wait from begin to
- * end for what nothing tells.
+ * end for what nothing tells. Where no process did anything, all have one: in a piece, what was done in the others counts as well.
  */
 #include "base/array.h"
 #include "base/map.h"
 #include "base/thread_pool.h"
 #include "clock_alignment.h"
 #include "graph_cut.h"
+#include "graph_piece.h"
 #include "trace/select.h"
 
 #include <errno.h>
@@ -93,7 +94,7 @@ static bool is_host(const struct lanes *lanes, uint32_t track)
 static void leave_out_launchers(struct lanes *lanes, uint32_t process_count)
 {
     const struct trace_process *processes = trace_processes(lanes->rules->trace, &process_count);
-    lanes->any_active = false;
+    lanes->any_active = lanes->rules->others_active;
     for (uint32_t i = 0; i < process_count; i++) {
         uint32_t at = i;
         for (uint32_t steps = 0; processes[i].rank >= 0 && at < process_count && steps < process_count; steps++) {
@@ -344,6 +345,19 @@ static int cut_all(struct lanes *lanes, struct error *err)
     return code ? code : push_lanes(lanes, err);
 }
 
+static int look(struct lanes *lanes, struct error *err)
+{
+    uint32_t process_count;
+    trace_processes(lanes->rules->trace, &process_count);
+    lanes->tracks = trace_tracks(lanes->rules->trace, &lanes->track_count);
+    lanes->blocks = calloc((size_t)lanes->track_count + 1, sizeof *lanes->blocks);
+    map_init(&lanes->scheds);
+    int code = lanes->blocks ? find_blocks(lanes, err) : error_set(err, -ENOMEM, "out of memory");
+    if (code == 0 && look_at_tracks(lanes, process_count) < 0)
+        code = error_set(err, -ENOMEM, "out of memory");
+    return code;
+}
+
 static void lanes_finish(struct lanes *lanes)
 {
     for (size_t i = 0; i < lanes->count; i++) {
@@ -362,19 +376,22 @@ static void lanes_finish(struct lanes *lanes)
 
 int graph_lanes_cut(struct graph_rules *rules, struct error *err)
 {
-    struct lanes lanes = {.rules = rules};
-    uint32_t process_count;
-    trace_processes(rules->trace, &process_count);
-    lanes.tracks = trace_tracks(rules->trace, &lanes.track_count);
-    lanes.blocks = calloc((size_t)lanes.track_count + 1, sizeof *lanes.blocks);
-    lanes.names = cut_names(rules->trace);
-    lanes.text_numbers = cut_text_numbers(rules->trace);
-    map_init(&lanes.scheds);
-    int code = lanes.blocks && lanes.names && lanes.text_numbers ? find_blocks(&lanes, err) : error_set(err, -ENOMEM, "out of memory");
-    if (code == 0 && (look_at_tracks(&lanes, process_count) < 0 || look_at_recording(&lanes) < 0))
+    struct lanes lanes = {.rules = rules, .names = cut_names(rules->trace), .text_numbers = cut_text_numbers(rules->trace)};
+    int code = look(&lanes, err);
+    if (code == 0 && (!lanes.names || !lanes.text_numbers || look_at_recording(&lanes) < 0))
         code = error_set(err, -ENOMEM, "out of memory");
     if (code == 0)
         code = cut_all(&lanes, err);
+    lanes_finish(&lanes);
+    return code;
+}
+
+int graph_piece_is_active(const struct trace *piece, bool *ret_active, struct error *err)
+{
+    struct graph_rules rules = {.trace = piece};
+    struct lanes lanes = {.rules = &rules};
+    int code = look(&lanes, err);
+    *ret_active = lanes.any_active;
     lanes_finish(&lanes);
     return code;
 }

@@ -99,11 +99,12 @@ static int pack_all(struct graph_rules *rules, uint32_t first_track, uint64_t sh
     return code ? code : graph_processor_pack(rules, parcel, err);
 }
 
-int graph_piece_pack(const struct trace *piece, uint32_t first_track, uint64_t shared_kinds, const struct progress *progress, struct parcel *parcel,
-                     struct error *err)
+int graph_piece_pack(const struct trace *piece, uint32_t first_track, uint64_t shared_kinds, bool others_active, const struct progress *progress,
+                     struct parcel *parcel, struct error *err)
 {
     static const struct graph_options no_options = {0};
-    struct graph_rules rules = {.trace = piece, .options = &no_options, .progress = progress, .first_track = first_track, .piece = true};
+    struct graph_rules rules = {.trace = piece, .options = &no_options, .progress = progress, .first_track = first_track, .piece = true,
+                                .others_active = others_active};
     int code = spans_are_whole(piece, err);
     if (code < 0)
         return code;

@@ -40,6 +40,7 @@ struct graph_rules {
     } *losses;
     size_t loss_count, loss_capacity;
     bool piece;                          /* of a graph that is put together elsewhere: nothing is known of other processes */
+    bool others_active;                  /* but whether some of them did something */
     uint32_t before_nccl;                /* edges of a piece that were there before those of NCCL, which are found elsewhere, would come */
     struct span_block near;              /* where the last payload was asked for */
     bool near_held;

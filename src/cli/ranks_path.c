@@ -3,7 +3,8 @@
  * Step by step, all ranks in the same one:
  *  1. each opens its share of the traces, and sends what others need of them: the shared parts, that is MPI's calls
  *  2. rank 0 merges the shared parts, so that clocks, processes and tracks are known, and tells all where their traces lie
- *  3. each places its traces there, cuts their lanes, and finds what depends on what, and waits for what, within processes
+ *  3. each places its traces there, all tell whether something was done in theirs, each cuts their lanes, and finds what depends on what, and waits
+ *     for what, within processes
  *  4. what goes between processes is found in rank 0, the path by all (ranks_shares.h); or, where its edges go round in a circle, rank 0 puts the
  *     pieces together
  */
@@ -24,12 +25,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { FILE_NAME_SIZE = 256 };
 
 struct ranks_work {
     const struct rank_group *group;
@@ -45,7 +45,7 @@ struct ranks_work {
     struct parcel graph, activities, blame; /* of its piece */
     struct activities *own_activities;
     struct preempted *own_preempted;
-    bool with_blame;
+    bool with_blame, any_active; /* any_active: somebody's piece is */
 };
 
 static void parts_free(struct ranks_work *work)
@@ -129,10 +129,11 @@ static int agree_on_kinds(struct ranks_work *work, struct error *err)
 static int temporary_name(char *name, struct error *err)
 {
     const char *folder = getenv("TMPDIR");
-    snprintf(name, FILE_NAME_SIZE, "%s/hprofiler-part-XXXXXX", folder && *folder ? folder : "/tmp");
-    int fd = mkstemp(name);
+    folder = folder && *folder ? folder : "/tmp";
+    int length = snprintf(name, PATH_MAX, "%s/hprofiler-part-XXXXXX", folder);
+    int fd = length < PATH_MAX ? mkstemp(name) : -1;
     if (fd < 0)
-        return error_set_errno(err, -errno, "cannot make a file in '%s'", folder && *folder ? folder : "/tmp");
+        return error_set_errno(err, length < PATH_MAX ? -errno : -ENAMETOOLONG, "cannot make a file in '%s'", folder);
     close(fd);
     return 0;
 }
@@ -140,7 +141,7 @@ static int temporary_name(char *name, struct error *err)
 /* As a native file's bytes. */
 static int pack_trace(const struct trace *trace, struct parcel *parcel, struct error *err)
 {
-    char name[FILE_NAME_SIZE];
+    char name[PATH_MAX];
     struct file_map map = {0};
     int code = temporary_name(name, err);
     if (code)
@@ -158,7 +159,7 @@ static int pack_trace(const struct trace *trace, struct parcel *parcel, struct e
 
 static int unpack_trace(struct parcel *parcel, struct trace **ret_trace, struct error *err)
 {
-    char name[FILE_NAME_SIZE];
+    char name[PATH_MAX];
     size_t size;
     const void *bytes = parcel_take(parcel, 1, &size);
     int code = temporary_name(name, err);
@@ -271,7 +272,7 @@ static void find_part(void *context, size_t part)
     struct error *err = &finding->errs[part];
     int code = 0;
     if (part == FIND_GRAPH)
-        code = graph_piece_pack(finding->piece, finding->first_track, work->shared_kinds, work->progress, &work->graph, err);
+        code = graph_piece_pack(finding->piece, finding->first_track, work->shared_kinds, work->any_active, work->progress, &work->graph, err);
     if (part == FIND_ACTIVITIES)
         code = activities_create(finding->piece, NULL, &work->own_activities, err);
     if (part == FIND_ACTIVITIES && code == 0)
@@ -300,20 +301,46 @@ static int find_in_piece(struct ranks_work *work, const struct trace *piece, uin
     return 0;
 }
 
+/* Which threads are lanes depends on whether any did something, whoever has its trace. */
+static int agree_on_activity(struct ranks_work *work, const struct trace *piece, struct error *err)
+{
+    CLEANUP(parcel_finish) struct parcel own = PARCEL_INIT;
+    CLEANUP(parcel_finish) struct parcel whole = PARCEL_INIT;
+    struct parcel *all = NULL;
+    bool active = false;
+    int code = work->group->agree(work->group, piece ? graph_piece_is_active(piece, &active, err) : 0, err);
+    parcel_put_u64(&own, active);
+    if (code == 0)
+        code = ranks_gather(work->group, &own, &all, err);
+    if (code)
+        return code;
+    for (int i = 0; all && i < work->group->count; i++)
+        work->any_active |= parcel_take_u64(&all[i]) != 0;
+    ranks_parcels_free(all, work->group->count);
+    parcel_put_u64(&whole, work->any_active);
+    code = ranks_broadcast(work->group, &whole, err);
+    if (code == 0)
+        work->any_active = parcel_take_u64(&whole) != 0;
+    return code;
+}
+
 static int find_piece(struct ranks_work *work, struct error *err)
 {
     CLEANUP(trace_unrefp) struct trace *piece = NULL;
-    uint32_t first_track;
+    uint32_t first_track = 0;
     int code = 0;
     if (work->inputs.count) {
         code = node_merge_piece(&work->frame, (const struct trace *const *)(const void *)work->inputs.traces, work->first, work->inputs.count,
                                 work->progress, &piece, &first_track, err);
         inputs_finish(&work->inputs);
         work->inputs = (struct inputs){0};
-        if (code == 0)
-            code = find_in_piece(work, piece, first_track, err);
     }
-    return work->group->agree(work->group, code, err);
+    code = work->group->agree(work->group, code, err);
+    if (code == 0)
+        code = agree_on_activity(work, piece, err);
+    if (code)
+        return code;
+    return work->group->agree(work->group, piece ? find_in_piece(work, piece, first_track, err) : 0, err);
 }
 
 /* --- 4: the whole ------------------------------------------------------------------------------------------------- */

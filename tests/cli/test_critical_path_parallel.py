@@ -130,6 +130,35 @@ def test_clocks_that_may_be_wrong(hprofiler, ranks, generated):
     assert ranks(3, *traces, "--format", "json") == alone
 
 
+def emptied(hprofiler, trace):
+    """Cut off where no span is left, but still what says of which run it is."""
+    whole, path = trace.read_bytes(), trace.with_suffix(".cut.hpt")
+    for length in range(len(whole), 0, -(len(whole) // 40)):
+        path.write_bytes(whole[:length])
+        if "nothing in the trace takes time" in call(hprofiler, "critical-path", path):
+            return path
+    pytest.fail("no length leaves a trace without spans")
+
+
+def windowed(hprofiler, trace, window, spans):
+    path = trace.with_suffix(f".{spans}.hpt")
+    errors = []
+    call(hprofiler, "export", trace, "--window", window, "-o", path, errors=errors)
+    assert f"from {spans} span" in errors[0]
+    return path
+
+
+@pytest.mark.parametrize("kind", ["empty", "cut", "one"])
+def test_ranks_that_did_next_to_nothing(hprofiler, ranks, generated, kind):
+    """Whether a thread without spans counts depends on the others, whoever reads their traces."""
+    traces = generated("messages", 3)
+    few = {"empty": lambda trace: windowed(hprofiler, trace, "10h:", 0), "one": lambda trace: windowed(hprofiler, trace, ":20us", 1),
+           "cut": lambda trace: emptied(hprofiler, trace)}[kind]
+    fews = [few(trace) for trace in traces]
+    for count, shared, options in ((3, [fews[0], *traces[1:]], ["--format", "json"]), (2, [traces[0], *fews[1:]], []), (3, fews, [])):
+        assert ranks(count, *shared, *options) == call(hprofiler, "critical-path", *shared, *options)
+
+
 def test_edges_in_a_circle_are_left_to_rank_0(hprofiler, ranks, generated):
     """Each receives at the very moment at which it sends what the other receives: which edge is to go only the whole graph says."""
     traces = [as_json(hprofiler, trace) for trace in generated("messages", 2)]
@@ -149,6 +178,16 @@ def test_edges_in_a_circle_are_left_to_rank_0(hprofiler, ranks, generated):
     assert json.loads(alone)["graph"]["cycles"] == 1
     assert ranks(2, *traces, "--format", "json", errors=errors) == alone
     assert errors[0].count("in a circle") == 1
+
+
+def test_a_long_name_of_the_temporary_folder(hprofiler, ranks, generated, tmp_path, monkeypatch):
+    traces = generated("messages", 2)
+    alone = call(hprofiler, "critical-path", *traces)
+    folder = tmp_path / ("t" * 200) / ("m" * 200)
+    folder.mkdir(parents=True)
+    monkeypatch.setitem(ENVIRONMENT, "TMPDIR", str(folder))
+    assert ranks(2, *traces) == alone
+    assert not list(folder.glob("hprofiler-*"))
 
 
 def test_one_failure_ends_all_and_says_so_once(ranks, simulated, tmp_path):

@@ -322,16 +322,36 @@ static struct trace *merge_shared_parts(struct trace *traces[RANKS], struct parc
     return shared;
 }
 
-static void pack_piece(struct trace *traces[RANKS], const struct parcel *frame, uint32_t first, uint32_t count, struct parcel *piece)
+/* Traces of a part of all ranks, placed in the whole. */
+struct piece {
+    struct trace *trace;
+    uint32_t first_track;
+};
+
+static bool place_piece(struct trace *traces[RANKS], const struct parcel *frame, uint32_t first, uint32_t count, struct piece *piece)
 {
     struct parcel own = *frame;
-    struct trace *trace = NULL;
     struct error err = ERROR_INIT;
-    uint32_t first_track = 0;
-    if (node_merge_piece(&own, (const struct trace *const *)(const void *)(traces + first), first, count, NULL, &trace, &first_track, &err) < 0 ||
-        graph_piece_pack(trace, first_track, merge_shared_kinds(trace), NULL, piece, &err) < 0)
+    bool active = false;
+    if (node_merge_piece(&own, (const struct trace *const *)(const void *)(traces + first), first, count, NULL, &piece->trace, &piece->first_track,
+                         &err) < 0 ||
+        graph_piece_is_active(piece->trace, &active, &err) < 0)
         fail_msg("%s", err.text);
-    trace_unref(trace);
+    return active;
+}
+
+static void pack_pieces(struct trace *traces[RANKS], const struct parcel *frame, uint32_t count, struct parcel *parcels)
+{
+    struct piece pieces[RANKS];
+    struct error err = ERROR_INIT;
+    bool active = false;
+    for (uint32_t i = 0; i < count; i++)
+        active |= place_piece(traces, frame, RANKS * i / count, RANKS * (i + 1) / count - RANKS * i / count, &pieces[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        if (graph_piece_pack(pieces[i].trace, pieces[i].first_track, merge_shared_kinds(pieces[i].trace), active, NULL, &parcels[i], &err) < 0)
+            fail_msg("%s", err.text);
+        trace_unref(pieces[i].trace);
+    }
 }
 
 #define SAME(column, count) assert_memory_equal(joined->column, graph->column, (count) * sizeof *graph->column)
@@ -367,8 +387,7 @@ static void check_pieces(struct trace *traces[RANKS], const struct trace *whole,
     struct dependency_graph *graph = NULL, *joined = NULL;
     struct error err = ERROR_INIT;
     struct trace *shared = merge_shared_parts(traces, &frame);
-    for (uint32_t i = 0; i < count; i++)
-        pack_piece(traces, &frame, RANKS * i / count, RANKS * (i + 1) / count - RANKS * i / count, &pieces[i]);
+    pack_pieces(traces, &frame, count, pieces);
     if (dependency_graph_create(whole, NULL, NULL, &graph, &err) < 0 || graph_pieces_join(shared, pieces, count, NULL, &joined, &err) < 0)
         fail_msg("%s", err.text);
     compare_graphs(joined, graph);
@@ -387,6 +406,41 @@ static void test_pieces_make_the_graph_of_the_whole(void **unused)
         run_program(&program, (int)random_between(100, 400), round % 2, traces);
         struct trace *whole = merge(traces, false, &report);
         check_pieces(traces, whole, (uint32_t)random_between(1, RANKS));
+        node_merge_report_finish(&report);
+        trace_unref(whole);
+        for (int rank = 0; rank < RANKS; rank++)
+            trace_unref(traces[rank]);
+    }
+}
+
+/* Of each rank's process it is known that it was there; who is in `busy` did something as well. */
+static void run_some(uint32_t busy, struct trace *traces[RANKS])
+{
+    struct program program = {.nodes = 1};
+    for (int rank = 0; rank < RANKS; rank++) {
+        begin_rank(&program, rank);
+        trace_builder_process(program.builders[rank], (process_id){0})->end_ns = 1000000;
+        if (busy >> rank & 1)
+            work(&program, rank);
+        assert_int_equal(trace_builder_finish(program.builders[rank], &traces[rank], NULL), 0);
+        trace_builder_destroy(program.builders[rank]);
+    }
+}
+
+/* Such a process has no lane, unless none did anything: then all have. */
+static void test_ranks_that_did_nothing(void **unused)
+{
+    for (uint32_t busy = 0; busy < 1u << RANKS; busy++) {
+        struct trace *traces[RANKS];
+        struct node_merge_report report;
+        struct dependency_graph *graph = NULL;
+        run_some(busy, traces);
+        struct trace *whole = merge(traces, false, &report);
+        assert_int_equal(dependency_graph_create(whole, NULL, NULL, &graph, NULL), 0);
+        assert_int_equal(graph->lane_count, busy ? __builtin_popcount(busy) : RANKS);
+        dependency_graph_destroy(graph);
+        for (uint32_t count = 1; count <= RANKS; count++)
+            check_pieces(traces, whole, count);
         node_merge_report_finish(&report);
         trace_unref(whole);
         for (int rank = 0; rank < RANKS; rank++)
@@ -437,6 +491,7 @@ int main(void)
         cmocka_unit_test(test_random_programs_with_probes),
         cmocka_unit_test(test_random_programs_by_their_messages),
         cmocka_unit_test(test_pieces_make_the_graph_of_the_whole),
+        cmocka_unit_test(test_ranks_that_did_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

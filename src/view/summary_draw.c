@@ -218,6 +218,24 @@ static void draw_excluded(struct drawing *drawing)
     text_finish(&line);
 }
 
+static bool is_python(const char *module)
+{
+    const char *slash = strrchr(module, '/'), *name = slash ? slash + 1 : module;
+    return strncmp(name, "python", strlen("python")) == 0 || strncmp(name, "libpython", strlen("libpython")) == 0;
+}
+
+/* The interpreter was busiest, and left no map of what it interpreted: the map's names begin with "py::". */
+static void draw_python(struct drawing *drawing)
+{
+    const struct summary *summary = drawing->summary;
+    if (!summary->module_count || !is_python(summary->modules[0].name))
+        return;
+    for (size_t i = 0; i < summary->function_count; i++)
+        if (strncmp(summary->functions[i].name, "py::", strlen("py::")) == 0)
+            return;
+    fact(drawing, "Python", "functions of the interpreter are seen, not those of Python programs: `python3 -X perf` names them, with Python 3.12 or newer");
+}
+
 static void draw_on_cpu(struct drawing *drawing)
 {
     const struct summary *summary = drawing->summary;
@@ -285,6 +303,7 @@ static void draw_times(struct drawing *drawing)
         fact(drawing, "off CPU", text);
     }
     draw_stacks(drawing);
+    draw_python(drawing);
     draw_memory(drawing);
     draw_cost(drawing);
 }

@@ -9,6 +9,7 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -266,6 +267,17 @@ def test_full_disk_at_the_end_keeps_the_session(hprofiler, work, tmp_path):
         assert not pathlib.Path(command[2]).exists()
     finally:
         subprocess.run(["umount", small], check=True)
+
+
+def test_python_functions_are_said_to_be_unseen(hprofiler, work):
+    """The interpreter that runs this test, without a map of its functions."""
+    loop = "import time\nwhile time.process_time() < 0.5: sum(range(1000))"
+    done = run(hprofiler, "run", "--no-summary", "-o", "py.hpt", "--", os.path.realpath(sys.executable), "-c", loop, cwd=work)
+    assert done.returncode == 0, done.stderr
+    modules = summary(hprofiler, work / "py.hpt")["modules"]
+    hottest = os.path.basename(modules[0]["name"])
+    text = run(hprofiler, "summary", "py.hpt", cwd=work).stdout
+    assert ("python3 -X perf" in text) == hottest.startswith(("python", "libpython"))
 
 
 def test_attach_records_a_running_process(hprofiler, demo, work):

@@ -30,27 +30,62 @@ static int count_bindings(const struct app *app)
     return count;
 }
 
+/* What the Timeline draws, in short. */
+static const struct {
+    const char *mark, *meaning;
+} marks[] = {
+    {"\xe2\x96\x8f", "begin of a span; its hue says the kind, its shade the name"},
+    {"\xe2\x96\x81 \xe2\x96\x83 \xe2\x96\x87", "several spans in a column: the part of it in which one ran"},
+    {"\xe2\x95\xb1", "a wait: for a barrier, a message, a lock, a device"},
+    {"\xe2\x96\xb6", "a call that has not ended; the end of a link's arrow"},
+    {"\xc2\xb7", "on CPU: the thread was off it; blocks there: CPU time"},
+    {"293 W", "beside a counter's name: its greatest value"},
+};
+
+struct help_box {
+    struct area area;
+    int line; /* the next one, of all */
+};
+
+static void draw_help_line(struct app *app, struct help_box *box, const char *names, const char *text, struct look look)
+{
+    int row = box->line++ - app->help_top;
+    if (row < 0 || row >= box->area.rows - 4)
+        return;
+    int y = box->area.y + 2 + row;
+    canvas_text(&app->canvas, y, box->area.x + 2, 16, (struct look){COLOUR_ACCENT, COLOUR_BAND, CELL_BOLD}, names);
+    canvas_text(&app->canvas, y, box->area.x + 19, box->area.columns - 21, look, text);
+}
+
+static void draw_help_lines(struct app *app, struct help_box *box)
+{
+    struct look plain = {COLOUR_DEFAULT, COLOUR_BAND, 0}, dim = {COLOUR_DIM, COLOUR_BAND, 0};
+    for (size_t i = 0; i < key_binding_count; i++) {
+        char names[KEY_NAMES_SIZE];
+        if (is_offered(app, &key_bindings[i], names, sizeof names))
+            draw_help_line(app, box, names, key_bindings[i].help, key_bindings[i].places == KEYS_ALL ? dim : plain);
+    }
+    if (app->current != TAB_TIMELINE)
+        return;
+    draw_help_line(app, box, "Marks", "", plain);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        draw_help_line(app, box, marks[i].mark, marks[i].meaning, plain);
+}
+
 void app_draw_help(struct app *app)
 {
     struct canvas *canvas = &app->canvas;
-    const struct tab *tab = app->tabs[app->current].tab;
-    int width = canvas->columns < 84 ? canvas->columns - 4 : 80, total = count_bindings(app);
-    int rows = total + 4 > canvas->rows - 2 ? canvas->rows - 2 : total + 4, x = (canvas->columns - width) / 2, y = (canvas->rows - rows) / 2, line = 0;
+    int total = count_bindings(app) + (app->current == TAB_TIMELINE ? 1 + (int)(sizeof marks / sizeof *marks) : 0);
+    int width = canvas->columns < 84 ? canvas->columns - 4 : 80, rows = total + 4 > canvas->rows - 2 ? canvas->rows - 2 : total + 4;
+    int x = (canvas->columns - width) / 2, y = (canvas->rows - rows) / 2;
     if (app->help_top > total - (rows - 4))
         app->help_top = total - (rows - 4);
     app->help_top = app->help_top < 0 ? 0 : app->help_top;
-    struct look plain = {COLOUR_DEFAULT, COLOUR_BAND, 0}, key = {COLOUR_ACCENT, COLOUR_BAND, CELL_BOLD}, dim = {COLOUR_DIM, COLOUR_BAND, 0};
-    canvas_fill(canvas, (struct area){y, x, rows, width}, plain);
-    canvas_textf(canvas, y, x + 2, width - 4, key, "Keys in %s", tab->title);
-    for (size_t i = 0; i < key_binding_count; i++) {
-        char names[KEY_NAMES_SIZE];
-        if (!is_offered(app, &key_bindings[i], names, sizeof names) || line++ < app->help_top || line - app->help_top > rows - 4)
-            continue;
-        int at = y + 1 + line - app->help_top;
-        canvas_text(canvas, at, x + 2, 16, key, names);
-        canvas_text(canvas, at, x + 19, width - 21, key_bindings[i].places == KEYS_ALL ? dim : plain, key_bindings[i].help);
-    }
-    canvas_text(canvas, y + rows - 1, x + 2, width - 4, dim,
+    struct help_box box = {.area = {y, x, rows, width}};
+    canvas_fill(canvas, box.area, (struct look){COLOUR_DEFAULT, COLOUR_BAND, 0});
+    canvas_textf(canvas, y, x + 2, width - 4, (struct look){COLOUR_ACCENT, COLOUR_BAND, CELL_BOLD}, "Keys in %s", app->tabs[app->current].tab->title);
+    draw_help_lines(app, &box);
+    canvas_text(canvas, y + rows - 1, x + 2, width - 4, (struct look){COLOUR_DIM, COLOUR_BAND, 0},
                 total > rows - 4 ? "Up, Down: more   any other key: close   mouse: click, wheel" : "any key: close   mouse: click, right click, wheel, Ctrl+wheel");
 }
 

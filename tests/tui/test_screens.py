@@ -84,6 +84,7 @@ SCENES = {
     "timeline-with-path": ("app.hpt", (120, 40), {}, ["7", "3"]),
     "help": ("app.hpt", (80, 24), MONO, ["?"]),
     "help-further": ("app.hpt", (80, 24), MONO, ["?", "Down", "Down", "PageDown"]),
+    "help-marks": ("app.hpt", (120, 60), MONO, ["?"]),
     "help-flame": ("app.hpt", (120, 60), {}, ["6", "?"]),
     "empty": ("empty.hpt", (80, 24), MONO, []),
     "empty-hotspots": ("empty.hpt", (80, 24), MONO, ["4"]),

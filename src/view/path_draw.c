@@ -6,10 +6,13 @@
 #include "run_length.h"
 #include "units.h"
 
+#include "base/cleanup.h"
+#include "base/saturated.h"
 #include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define INDENT 2
@@ -197,6 +200,44 @@ static void draw_proofs(struct path_drawing *drawing, const char *dot)
     text_finish(&line);
 }
 
+/* Threads beside the main ones that were sampled, where no thread made a call that is traced: nothing tells what the main thread waits for. */
+static void draw_threads_apart(struct path_drawing *drawing)
+{
+    const struct trace *trace = drawing->report->path->graph->trace;
+    const struct sample_aggregate *rows;
+    uint32_t track_count, process_count, count;
+    const struct trace_track *tracks = trace_tracks(trace, &track_count);
+    const struct trace_process *processes = trace_processes(trace, &process_count);
+    CLEANUP(freep) int64_t *cpu_ns = calloc((size_t)track_count + 1, sizeof *cpu_ns);
+    char time[32];
+    struct text line = TEXT_INIT;
+    int64_t sum_ns = 0;
+    unsigned threads = 0;
+    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_SPANS); i++) {
+        uint32_t track = trace_block_info(trace, FAMILY_SPANS, i).track.index;
+        if (track < track_count && tracks[track].kind != TRACK_KIND_SCHED)
+            return;
+    }
+    if (!cpu_ns || trace_sample_aggregates(trace, &rows, &count, NULL) < 0)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        if (rows[i].track.index < track_count && sample_event_is_cpu(rows[i].event) && rows[i].weight > 0)
+            add_saturated(&cpu_ns[rows[i].track.index], rows[i].weight);
+    for (uint32_t i = 0; i < track_count; i++) {
+        uint32_t process = tracks[i].process.index;
+        if (!cpu_ns[i] || process >= process_count || tracks[i].tid == processes[process].pid)
+            continue;
+        threads++;
+        add_saturated(&sum_ns, cpu_ns[i]);
+    }
+    if (threads) {
+        text_addf(&line, "%u other thread%s that computed %s: nothing records what threads wait for (pthreads)", threads, threads == 1 ? "" : "s",
+                  format_duration(time, sizeof time, sum_ns));
+        fact(drawing, "not in it", line.data ? line.data : "");
+    }
+    text_finish(&line);
+}
+
 static void draw_graph(struct path_drawing *drawing, const char *dot)
 {
     const struct dependency_graph *graph = drawing->report->graph;
@@ -345,6 +386,7 @@ void path_report_draw(const struct path_report *report, uint64_t top, const stru
     draw_proofs(&drawing, dot);
     draw_allocation(&drawing, dot);
     draw_graph(&drawing, dot);
+    draw_threads_apart(&drawing);
     if (report->rows->count)
         draw_rows(&drawing, report->rows, report->by, report->path->length_ns);
     else

@@ -280,6 +280,15 @@ def test_python_functions_are_said_to_be_unseen(hprofiler, work):
     assert ("python3 -X perf" in text) == hottest.startswith(("python", "libpython"))
 
 
+def test_the_critical_path_of_plain_threads_says_who_is_not_in_it(hprofiler, work):
+    program = ("import hashlib, threading\nblock = bytes(1 << 20)\ndef many():\n for _ in range(400): hashlib.sha256(block)\n"
+               "threads = [threading.Thread(target=many) for _ in range(2)]\n[one.start() for one in threads]\n[one.join() for one in threads]")
+    done = run(hprofiler, "run", "--no-summary", "-o", "threads.hpt", "--", os.path.realpath(sys.executable), "-c", program, cwd=work)
+    assert done.returncode == 0, done.stderr
+    text = run(hprofiler, "critical-path", "threads.hpt", cwd=work).stdout
+    assert re.search(r"not in it +2 other threads that computed [\d.]+ m?s: nothing records what threads wait for", text), text
+
+
 def test_attach_records_a_running_process(hprofiler, demo, work):
     process = subprocess.Popen([demo, "200"], stdout=subprocess.DEVNULL)
     try:

@@ -5,6 +5,7 @@
 #include "view/units.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #define ROW 18.0
@@ -14,6 +15,7 @@
 #define CELL_MAX 460.0 /* longer texts are cut */
 #define NAME_MAX 640.0
 #define INDENT 14.0
+#define FREE_CELL (0.64 * TEXT_SIZE) /* what a character takes of a line that blanks make columns of: as wide as a digit */
 
 struct table_drawing {
     struct drawing *drawing;
@@ -72,10 +74,36 @@ static enum colour style_colour(uint8_t style)
     return style == GRID_DIM ? COLOUR_DIM : style == GRID_GOOD ? COLOUR_GOOD : style == GRID_WARN ? COLOUR_WARN : style == GRID_BAD ? COLOUR_BAD : COLOUR_DEFAULT;
 }
 
+/* Where a run of two or more blanks ends in a text; NULL: there is none. */
+static const char *next_piece(const char *text, size_t *ret_length)
+{
+    const char *gap = strstr(text, "  ");
+    *ret_length = gap ? (size_t)(gap - text) : strlen(text);
+    return gap ? gap + strspn(gap, " ") : NULL;
+}
+
+/* "length   8.502 s  what it is": lines that blanks make columns of on a screen are columns here, too. False: it is no such line. */
+static bool draw_columns(struct table_drawing *table, const char *text, double y, double room)
+{
+    size_t name_length, value_length;
+    const char *value = *text == ' ' ? NULL : next_piece(text, &name_length), *rest = value && *value ? next_piece(value, &value_length) : NULL;
+    if (!rest || !*rest)
+        return false;
+    struct lettering lettering = {.size = TEXT_SIZE, .colour = COLOUR_DIM}, right = lettering;
+    double end = PICTURE_MARGIN + (double)((size_t)(value - text) + value_length) * FREE_CELL, begin = end + FREE_CELL * (double)(rest - value - (ptrdiff_t)value_length);
+    right.anchor = ANCHOR_RIGHT;
+    drawing_textf(table->drawing, PICTURE_MARGIN, y, room, lettering, "%.*s", (int)name_length, text);
+    drawing_textf(table->drawing, end, y, room, right, "%.*s", (int)value_length, value);
+    drawing_text(table->drawing, begin, y, PICTURE_MARGIN + room - begin, lettering, rest);
+    return true;
+}
+
 static void draw_heading(struct table_drawing *table, const struct grid_row *row, double y, double width)
 {
     const char *text = row->cells[0].text, *gap = strstr(text, "  ");
     double room = width - 2 * PICTURE_MARGIN;
+    if (row->style == GRID_FREE && draw_columns(table, text, y, room))
+        return;
     if (row->style == GRID_FREE) {
         drawing_text(table->drawing, PICTURE_MARGIN, y, room, (struct lettering){.size = TEXT_SIZE, .colour = COLOUR_DIM}, text);
         return;

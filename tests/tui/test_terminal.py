@@ -185,6 +185,20 @@ def test_pictures_of_every_tab(started, theme):
         assert ground == ("#ffffff" if theme == "light" else "#14171c")
 
 
+def test_lines_of_a_picture_stand_in_columns(started):
+    screen = started("app.hpt")
+    folder = pathlib.Path(screen.socket).parent
+    screen.keys("7")
+    screen.wait("makespan")
+    screen.keys("e", ("path.svg",), "Enter")
+    screen.wait("written to path.svg")
+    elements = list(xml.etree.ElementTree.parse(folder / "path.svg").iter("{http://www.w3.org/2000/svg}text"))
+    at = [[element.text for element in elements].index(name) for name in ("makespan", "length", "explained")]
+    for column, anchor in ((1, "end"), (2, None)):
+        cells = [elements[i + column] for i in at]
+        assert {cell.get("text-anchor") for cell in cells} == {anchor} and len({cell.get("x") for cell in cells}) == 1, [cell.attrib for cell in cells]
+
+
 def pixels_of(path):
     """(width, height, rows of bytes RGB) of a PNG as cairo writes it: 8 bits, no interlace."""
     data, at, packed = path.read_bytes(), 8, b""

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* A function with what its samples stand for, or why none is named. */
 #include "late_code.h"
 
 #include "display_name.h"

@@ -116,9 +116,6 @@ static int open_sources(struct node_merging *merging, const struct trace *const 
             code = note_rank(merging, i, rows[k].rank, err);
         if (code == 0)
             code = check_world(merging, i, &world, err);
-        const char *incomplete = trace_incomplete(traces[i]);
-        if (incomplete)
-            text_addf(&merging->report->notes, "%s\n", incomplete);
     }
     return code;
 }

@@ -44,7 +44,7 @@ static bool begins(const char *text, const char *with)
 static bool is_left_out(const char *key)
 {
     static const char *const keys[] = {"start_monotonic_raw_ns", "start_realtime_ns", "clock_domain", "recording.duration_ns",
-                                       "launcher.rank", WINDOW_BEGIN_KEY, WINDOW_END_KEY, NULL};
+                                       "launcher.rank", INCOMPLETE_KEY, WINDOW_BEGIN_KEY, WINDOW_END_KEY, NULL};
     return is_one_of(key, keys);
 }
 
@@ -249,6 +249,20 @@ static int add_start(const struct node_merging *merging, struct trace_builder *b
     return code;
 }
 
+/* What one of the traces lacks the whole lacks. */
+static int add_incomplete(const struct node_merging *merging, struct trace_builder *builder)
+{
+    struct text line = TEXT_INIT;
+    for (uint32_t i = 0; i < merging->source_count; i++) {
+        const char *reason = trace_incomplete(merging->sources[i].trace);
+        if (reason)
+            text_addf(&line, "%s%s: %s", line.length ? "; " : "", merging->sources[i].name, reason);
+    }
+    int code = line.failed ? -ENOMEM : line.length ? trace_builder_set_metadata(builder, INCOMPLETE_KEY, line.data) : 0;
+    text_finish(&line);
+    return code;
+}
+
 int node_merge_add_metadata(const struct node_merging *merging, struct trace_builder *builder)
 {
     struct facts facts = {0};
@@ -260,6 +274,8 @@ int node_merge_add_metadata(const struct node_merging *merging, struct trace_bui
         code = add_common(merging, &facts, builder);
     for (uint32_t i = 0; i < merging->source_count && code == 0; i++)
         code = add_own(&merging->sources[i], i, &facts, &device, builder);
+    if (code == 0)
+        code = add_incomplete(merging, builder);
     if (code == 0)
         code = add_clocks(merging, builder);
     if (code == 0)

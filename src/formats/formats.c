@@ -45,7 +45,7 @@ int trace_export(const struct trace *trace, const struct trace_format *format, c
                  const struct progress *progress, const char *path, struct export_counts *ret_counts, struct error *err)
 {
     CLEANUP(trace_unrefp) struct trace *selected = NULL;
-    int r = part->has_window || part->where ? trace_select(trace, part, progress, &selected, err) : 0;
+    int r = part->has_window || part->where || trace_incomplete(trace) ? trace_select(trace, part, progress, &selected, err) : 0;
     if (selected)
         trace = selected;
     if (r == 0)

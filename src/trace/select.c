@@ -321,6 +321,9 @@ static int copy_metadata(struct selected_copy *copy, const struct trace_part *pa
         if (!is_whole_run(key) || copy->span_kinds)
             result = trace_builder_set_metadata(copy->builder, key, value);
     }
+    const char *incomplete = copy->span_kinds ? NULL : trace_incomplete(copy->trace);
+    if (result == 0 && incomplete)
+        result = trace_builder_set_metadata(copy->builder, INCOMPLETE_KEY, incomplete);
     if (result == 0 && part->clock_domain)
         result = set_clock(copy, part->clock_domain);
     char number[24];

@@ -245,7 +245,7 @@ const char *trace_incomplete(const struct trace *trace)
 {
     if (trace->growing)
         return "the file is still being written, or its recording was cut off";
-    return trace->partial ? "the file is truncated or damaged: what was whole is shown" : NULL;
+    return trace->partial ? "the file is truncated or damaged: what was whole is shown" : trace_metadata(trace, INCOMPLETE_KEY);
 }
 
 uint32_t trace_block_count(const struct trace *trace, enum family family)

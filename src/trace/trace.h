@@ -153,7 +153,9 @@ bool trace_span_find(const struct trace *trace, span_id span, uint32_t *ret_bloc
 
 /* Opens a native file (also one that is still being written, or truncated: what is whole is there, and says so). */
 int trace_open_native(const char *path, struct trace **ret_trace, struct error *err);
-/* A trace of a file that is truncated, damaged or was never finished: one line that says so. NULL for a whole one. */
+/* A trace of a file that is truncated, damaged or was never finished, or made from one (which has it in INCOMPLETE_KEY): one line that
+ * says so. NULL for a whole one. */
+#define INCOMPLETE_KEY "recording.incomplete"
 const char *trace_incomplete(const struct trace *trace);
 /* For a file that was still growing: a newer snapshot, or the same trace referenced once more when nothing is new. */
 int trace_refresh(struct trace *trace, struct trace **ret_trace, struct error *err);

@@ -303,3 +303,16 @@ def test_names_cannot_steer_the_terminal(hprofiler, tmp_path):
     page = tmp_path / "page.html"
     subprocess.run([hprofiler, "export", str(trace), "--to", "flamegraph-html", "-o", str(page)], check=True, timeout=TIMEOUT_S)
     assert "<script>alert" not in page.read_text()
+
+
+def test_what_is_made_of_a_damaged_trace_says_so(hprofiler, apps, tmp_path):
+    whole = [tmp_path / f"r_{rank}.hpt" for rank in range(2)]
+    subprocess.run([apps.parent / "trace_generator", "--kind", "messages", "--ranks", "2", "--rounds", "40", "--no-what-if", "-o", tmp_path / "r_%r.hpt"],
+                   check=True, capture_output=True)
+    cut = tmp_path / "cut.hpt"
+    cut.write_bytes(whole[1].read_bytes()[:whole[1].stat().st_size * 3 // 4])
+    made = {"export": [cut, "-o", tmp_path / "copy.hpt"], "merge-nodes": [whole[0], cut, "-o", tmp_path / "merged.hpt"]}
+    for command, arguments in made.items():
+        subprocess.run([hprofiler, command, *arguments], check=True, capture_output=True)
+        said = subprocess.run([hprofiler, "summary", arguments[-1]], check=True, capture_output=True, text=True)
+        assert "the file is truncated or damaged" in said.stdout and said.stderr.count("truncated or damaged") == 1

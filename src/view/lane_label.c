@@ -2,18 +2,26 @@
 /* What a lane is called on a screen. */
 #include "lane_label.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-static void add_process(struct text *out, const struct trace *trace, process_id id)
+/* Whether a process' own thread has its name and number: what would be said of it twice. */
+static bool is_named_as(const struct trace *trace, const struct trace_track *track, const struct trace_process *process)
+{
+    return track->tid >= 0 && track->tid == process->pid && strcmp(trace_text(trace, track->name), trace_text(trace, process->command)) == 0;
+}
+
+static void add_process(struct text *out, const struct trace *trace, const struct trace_track *track)
 {
     uint32_t count;
     const struct trace_process *processes = trace_processes(trace, &count);
-    if (id.index >= count)
+    if (track->process.index >= count)
         return;
-    if (processes[id.index].rank >= 0)
-        text_addf(out, "rank %d ", processes[id.index].rank);
-    else if (count > 1)
-        text_addf(out, "%s (%d) ", trace_text(trace, processes[id.index].command), processes[id.index].pid);
+    const struct trace_process *process = &processes[track->process.index];
+    if (process->rank >= 0)
+        text_addf(out, "rank %d ", process->rank);
+    else if (count > 1 && !is_named_as(trace, track, process))
+        text_addf(out, "%s (%d) ", trace_text(trace, process->command), process->pid);
 }
 
 void text_add_lane_label(struct text *out, const struct trace *trace, track_id id)
@@ -25,7 +33,7 @@ void text_add_lane_label(struct text *out, const struct trace *trace, track_id i
     const struct trace_track *track = &tracks[id.index];
     const char *name = trace_text(trace, track->name);
     if (strncmp(name, "rank ", 5) != 0) /* MPI's main threads are called that */
-        add_process(out, trace, track->process);
+        add_process(out, trace, track);
     if (track->kind == TRACK_KIND_STREAM && track->device >= 0)
         text_addf(out, "device %d ", track->device);
     const char *remark =

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "trace/trace.h"
 
-/* With the rank, or the program's name where a trace has several processes and no ranks. Nothing for TRACK_NONE. */
+/* With the rank, or the program's name where a trace has several processes and no ranks, unless the thread has it. Nothing for TRACK_NONE. */
 void text_add_lane_label(struct text *out, const struct trace *trace, track_id track);
 
 #endif

@@ -60,6 +60,8 @@ int what_if_create(const struct dependency_graph *graph, const struct activities
                    const struct what_if_options *options, struct what_if **ret_what_if, struct error *err);
 void what_if_destroy(struct what_if *what_if);
 DEFINE_CLEANUP(struct what_if *, what_if_destroy)
+/* Of what changes, 0 .. 1 of it rests on edges below CONFIDENCE_HIGH; NAN: nothing changes, with them or without. */
+double what_if_unsure_share(const struct what_if *what_if);
 
 /* "FILTER:FACTOR", the factor behind the last colon. The caller destroys *ret_filter. */
 int what_if_parse_scale(const char *text, struct trace_filter **ret_filter, double *ret_factor, struct error *err);

@@ -102,6 +102,14 @@ static void find_preempted(struct changing *changing, int64_t *interval_ns, stru
     bounds->preempted_known = graph->preempted && graph->preempted->known;
 }
 
+/* The change is what comes without unsure edges and what they add: where these go opposite ways, their sum may be next to nothing and is no measure of either. */
+double what_if_unsure_share(const struct what_if *what_if)
+{
+    double sure = fabs((double)what_if->replayed_ns - (double)what_if->bounds.sure_edges_ns);
+    double unsure = fabs((double)what_if->bounds.sure_edges_ns - (double)what_if->predicted_ns);
+    return sure + unsure > 0 ? unsure / (sure + unsure) : (double)NAN;
+}
+
 int what_if_find_bounds(struct changing *changing, struct error *err)
 {
     const struct dependency_graph *graph = changing->graph;

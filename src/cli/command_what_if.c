@@ -132,14 +132,6 @@ static void json_network(struct json *json, const struct what_if *what_if, const
     json_close(json, '}');
 }
 
-/* The share of the change that would not be without edges below high confidence; NAN: nothing changed. */
-static double share_of_unsure_edges(const struct what_if *what_if)
-{
-    double change = (double)what_if->replayed_ns - (double)what_if->predicted_ns;
-    double sure = (double)what_if->replayed_ns - (double)what_if->bounds.sure_edges_ns;
-    return change < 0 || change > 0 ? fabs((change - sure) / change) : (double)NAN;
-}
-
 static void json_if(struct json *json, bool known, const char *key, int64_t value)
 {
     if (known)
@@ -154,7 +146,7 @@ static void json_uncertainty(struct json *json, const struct what_if *what_if)
     json_open(json, "uncertainty", '{');
     json_if(json, bounds->preempted_known, "low_ns", bounds->low_ns);
     json_if(json, bounds->preempted_known, "high_ns", bounds->high_ns);
-    json_double(json, "below_high_share", share_of_unsure_edges(what_if), 4);
+    json_double(json, "below_high_share", what_if_unsure_share(what_if), 4);
     json_i64(json, "without_below_high_ns", bounds->sure_edges_ns);
     json_i64(json, "changed_ns", bounds->changed_ns);
     json_if(json, bounds->preempted_known, "preempted_ns", bounds->preempted_ns);
@@ -213,11 +205,14 @@ static void add_uncertainty(const struct what_if *what_if, const struct text_loo
 {
     const struct what_if_bounds *bounds = &what_if->bounds;
     char low[32], high[32], time[32], percent[32], stays[32], remark[240];
-    double share = share_of_unsure_edges(what_if);
+    double share = what_if_unsure_share(what_if);
     if (!bounds->changed_ns)
         return;
-    snprintf(remark, sizeof remark, "%.1f %% of the change rests on edges below high confidence; without them: %s", isnan(share) ? 0 : 100 * share,
-             format_duration(time, sizeof time, bounds->sure_edges_ns));
+    format_duration(time, sizeof time, bounds->sure_edges_ns);
+    if (isnan(share))
+        snprintf(remark, sizeof remark, "no change; without edges below high confidence: %s", time);
+    else
+        snprintf(remark, sizeof remark, "%.1f %% of the change rests on edges below high confidence; without them: %s", 100 * share, time);
     fact_text(out, look, "uncertain",
               !bounds->preempted_known ? "not known" : format_duration(low, sizeof low, bounds->low_ns), remark);
     if (bounds->preempted_known)

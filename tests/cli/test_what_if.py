@@ -57,10 +57,11 @@ def check_replay(result):
 
 
 def check_uncertainty(result):
-    unsure, change = result["uncertainty"], result["replayed_ns"] - result["predicted_ns"]
+    unsure = result["uncertainty"]
     tried = [result["predicted_ns"], unsure["without_below_high_ns"]]
-    if change:
-        assert abs(unsure["below_high_share"] - abs((result["predicted_ns"] - unsure["without_below_high_ns"]) / change)) <= 0.0001
+    sure, added = abs(result["replayed_ns"] - tried[1]), abs(tried[1] - tried[0])
+    if sure or added:
+        assert abs(unsure["below_high_share"] - added / (sure + added)) <= 0.0001
     else:
         assert unsure["below_high_share"] is None
     known = [unsure[key] is not None for key in ("low_ns", "high_ns", "preempted_ns", "preempted_stays_ns")]

@@ -326,6 +326,7 @@ static void test_what_rests_on_unsure_edges_is_told(void **state)
         assert_int_equal(what_if->replayed_ns, 125);
         assert_int_equal(what_if->predicted_ns, 75);
         assert_int_equal(what_if->bounds.sure_edges_ns, confidences[i] == CONFIDENCE_MEDIUM ? 125 : 75);
+        assert_true(fabs(what_if_unsure_share(what_if) - (confidences[i] == CONFIDENCE_MEDIUM)) < 1e-9);
         assert_int_equal(what_if->bounds.low_ns, 75);
         assert_int_equal(what_if->bounds.high_ns, what_if->bounds.sure_edges_ns);
         what_if_destroy(what_if);
@@ -337,10 +338,29 @@ static void test_what_rests_on_unsure_edges_is_told(void **state)
     (void)state;
 }
 
+static void test_the_unsure_share_is_one_of_what_changes(void **state)
+{
+    static const struct {
+        int64_t replayed_ns, predicted_ns, sure_edges_ns;
+        double share;
+    } cases[] = {
+        {100, 60, 60, 0}, {100, 60, 100, 1}, {100, 60, 80, 0.5}, {100, 140, 110, 0.75},
+        {100, 99, 108, 9.0 / 17}, {100, 101, 92, 9.0 / 17}, {100, 50, 40, 10.0 / 70}, {100, 100, 110, 0.5}, /* opposite ways */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct what_if what_if = {.replayed_ns = cases[i].replayed_ns, .predicted_ns = cases[i].predicted_ns, .bounds.sure_edges_ns = cases[i].sure_edges_ns};
+        assert_true(fabs(what_if_unsure_share(&what_if) - cases[i].share) < 1e-9);
+    }
+    struct what_if same = {.replayed_ns = 100, .predicted_ns = 100, .bounds.sure_edges_ns = 100};
+    assert_true(isnan(what_if_unsure_share(&same)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_rests_on_unsure_edges_is_told),
+        cmocka_unit_test(test_the_unsure_share_is_one_of_what_changes),
         cmocka_unit_test(test_a_filter_addresses_own_time_and_releases_not_waits),
         cmocka_unit_test(test_functions_are_scaled_by_the_samples_of_each_stretch),
         cmocka_unit_test(test_balanced_ranks_take_the_average_between_collectives),

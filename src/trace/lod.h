@@ -44,5 +44,10 @@ struct lod {
 int trace_lod(const struct trace *trace, enum family family, track_id track, const struct lod **ret_lod, struct error *err);
 /* The coarsest level whose buckets are no wider than width_ns; NULL: even the finest is wider, decode blocks instead. */
 const struct lod_level *lod_level_for(const struct lod *lod, int64_t width_ns);
+/* Which of buckets[] has a time, before the run's zero too: may be below 0, or beyond the last. */
+static inline int64_t lod_bucket_of(const struct lod_level *level, int64_t time_ns)
+{
+    return time_ns / level->width_ns - (time_ns % level->width_ns < 0) - level->first;
+}
 
 #endif

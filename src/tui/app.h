@@ -59,7 +59,7 @@ struct tab {
     void (*remember)(struct app *app, void *state, struct text *out);
     void (*recall)(struct app *app, void *state, struct memory *memory);
     void (*copy)(struct app *app, void *state, struct text *out);
-    void (*csv)(struct app *app, void *state, struct text *out);
+    int (*csv)(struct app *app, void *state, struct text *out, struct error *err); /* fails: nothing is written */
     int (*picture)(struct app *app, void *state, const struct caption *caption, struct drawing *out, struct error *err); /* lists have none of their own */
 };
 extern const struct tab tab_system, tab_profile, tab_timeline, tab_hotspots, tab_call_tree, tab_flame, tab_path;

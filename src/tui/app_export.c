@@ -104,7 +104,9 @@ static int add_view(struct app *app, const char *path, struct text *out, struct 
     if (ends_with(path, ".png") || ends_with(path, ".svg"))
         return add_picture(app, ends_with(path, ".png"), out, err);
     if (ends_with(path, ".csv") && slot->state && slot->tab->csv) {
-        slot->tab->csv(app, slot->state, out);
+        int result = slot->tab->csv(app, slot->state, out, err);
+        if (result < 0)
+            return result;
     } else if (ends_with(path, ".txt")) {
         app_draw(app, &y, &x);
         canvas_add_text(&app->canvas, out);

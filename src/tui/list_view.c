@@ -395,11 +395,13 @@ void list_copy(struct app *app, void *state, struct text *out)
         grid_add_line(&list->grid, list->selected, '\t', out);
 }
 
-void list_csv(struct app *app, void *state, struct text *out)
+int list_csv(struct app *app, void *state, struct text *out, struct error *err)
 {
     const struct list_view *list = state;
     (void)app;
+    (void)err;
     grid_add_csv(&list->grid, out);
+    return 0;
 }
 
 void list_click(struct app *app, void *state, const struct input *input)

@@ -21,7 +21,7 @@ bool list_mouse(struct list_view *list, const struct input *input);
 void list_select_id(struct list_view *list, uint64_t id);
 /* For tabs that are lists (struct tab, is_list): the selected row, all rows; a click on the selected row is Enter. */
 void list_copy(struct app *app, void *state, struct text *out);
-void list_csv(struct app *app, void *state, struct text *out);
+int list_csv(struct app *app, void *state, struct text *out, struct error *err);
 void list_click(struct app *app, void *state, const struct input *input);
 const struct grid_row *list_row(const struct list_view *list); /* NULL: none is selected */
 

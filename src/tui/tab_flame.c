@@ -458,7 +458,7 @@ static void csv_difference(const struct frame_difference *difference, struct tex
         text_add_string(out, ",,");
 }
 
-static void csv(struct app *app, void *state, struct text *out)
+static int csv(struct app *app, void *state, struct text *out, struct error *err)
 {
     struct flame_tab *tab = state;
     enum context_measure measure = tab->context ? tab->context->measure : CONTEXT_SAMPLES;
@@ -483,6 +483,7 @@ static void csv(struct app *app, void *state, struct text *out)
             csv_text(tab, node, context_node_name, out);
         text_add_char(out, '\n');
     }
+    return 0;
 }
 
 static int picture(struct app *app, void *state, const struct caption *caption, struct drawing *out, struct error *err)

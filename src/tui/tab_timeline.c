@@ -471,15 +471,17 @@ static void copy(struct app *app, void *state, struct text *out)
         text_add_string(out, tab->timeline->lanes[lane].name);
 }
 
-static void csv(struct app *app, void *state, struct text *out)
+static int csv(struct app *app, void *state, struct text *out, struct error *err)
 {
     struct timeline_tab *tab = state;
-    struct error err = ERROR_INIT;
+    struct error why = ERROR_INIT;
     bool cut = false;
-    if (timeline_csv(tab->timeline, app->begin_ns, app->end_ns, CSV_ROWS_MAX, out, &cut, &err) < 0)
-        app_say(app, "%s", err.text);
-    else if (cut)
+    int result = timeline_csv(tab->timeline, app->begin_ns, app->end_ns, CSV_ROWS_MAX, out, &cut, &why);
+    if (result < 0)
+        return error_set(err, result, "nothing is written: %s", why.text);
+    if (cut)
         app_say(app, "the first %d rows; hprofiler export --to csv --window has all", CSV_ROWS_MAX);
+    return 0;
 }
 
 static int picture(struct app *app, void *state, const struct caption *caption, struct drawing *out, struct error *err)

@@ -127,7 +127,10 @@ int timeline_links(struct timeline *timeline, span_id span, struct span_link *li
 /* Where an arrow leaves the one span and reaches the other: at their begins or ends, as the kind of link has it. */
 void timeline_link_times(enum link_kind kind, const struct span_facts *from, const struct span_facts *to, int64_t *ret_from_ns, int64_t *ret_to_ns);
 
-/* Spans and values of the shown lanes in [begin_ns, end_ns) as CSV, of those that the filter chooses, at most so many rows. */
+/*
+ * Spans and values of the shown lanes in [begin_ns, end_ns) as CSV, of those that the filter chooses, at most so many rows; *ret_cut: there are
+ * more. A stretch that reaches the run's last moment has that, too. What was added before an error is not all.
+ */
 struct text;
 int timeline_csv(struct timeline *timeline, int64_t begin_ns, int64_t end_ns, uint64_t most, struct text *out, bool *ret_cut, struct error *err);
 

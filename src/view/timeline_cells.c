@@ -84,6 +84,8 @@ static void paint_span(struct painting *painting, unsigned row, const struct pai
         last--; /* it ends where that column begins */
     if (first < 0)
         first = 0;
+    if (first >= (int64_t)painting->columns)
+        first = (int64_t)painting->columns - 1; /* the run's last moment: it has no column of its own */
     if (last >= (int64_t)painting->columns)
         last = (int64_t)painting->columns - 1;
     for (int64_t column = first; column <= last; column++)
@@ -118,7 +120,7 @@ static int draw_exact(struct painting *painting, struct error *err)
 
 static int64_t first_bucket(const struct lod_level *level, int64_t time_ns)
 {
-    int64_t index = (time_ns >= 0 ? time_ns : time_ns - level->width_ns + 1) / level->width_ns - level->first;
+    int64_t index = lod_bucket_of(level, time_ns);
     return index < 0 ? 0 : index;
 }
 
@@ -127,7 +129,7 @@ static uint64_t count_in_window(const struct lod *lod, int64_t begin_ns, int64_t
     uint64_t count = 0;
     for (uint32_t i = 0; i < lod->level_count; i++) {
         const struct lod_level *level = &lod->levels[i];
-        int64_t from = first_bucket(level, begin_ns), to = first_bucket(level, end_ns) + 1;
+        int64_t from = first_bucket(level, begin_ns), to = lod_bucket_of(level, end_ns) + 1;
         if (to - from > 1024 && i + 1 < lod->level_count)
             continue;
         for (int64_t b = from; b < to && b < (int64_t)level->count; b++)

@@ -45,32 +45,40 @@ static int add_span(void *context, const struct visited_span *span)
     return 0;
 }
 
+static int add_value(struct writing *writing, string_id unit, int64_t time_ns, double value)
+{
+    if (writing->rows++ >= writing->most)
+        return 1;
+    add_text(writing, writing->process);
+    add_text(writing, writing->lane);
+    text_add_char(writing->out, ',');
+    add_text(writing, trace_text(writing->timeline->trace, unit));
+    text_addf(writing->out, ",counter,%" PRId64 ",,%.17g\n", time_ns, value);
+    return 0;
+}
+
+/* 1: there are more than may be written. */
 static int add_values(struct writing *writing, const struct timeline_lane *lane, int64_t begin_ns, int64_t end_ns, struct error *err)
 {
     const struct trace *trace = writing->timeline->trace;
     uint32_t count;
     string_id unit = trace_tracks(trace, &count)[lane->track.index].unit;
-    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_COUNTERS); i++) {
+    int result = 0;
+    end_ns = timeline_end(writing->timeline, end_ns);
+    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_COUNTERS) && result == 0; i++) {
         struct counter_block block;
         struct block_info info = trace_block_info(trace, FAMILY_COUNTERS, i);
         if (info.track.index != lane->track.index || info.begin_ns >= end_ns || info.end_ns < begin_ns)
             continue;
-        int result = trace_counters_get(trace, i, &block, err);
-        for (uint32_t row = 0; result == 0 && row < info.count && writing->rows < writing->most; row++) {
-            if (block.time_ns[row] < begin_ns || block.time_ns[row] >= end_ns)
-                continue;
-            writing->rows++;
-            add_text(writing, writing->process);
-            add_text(writing, writing->lane);
-            text_add_char(writing->out, ',');
-            add_text(writing, trace_text(trace, unit));
-            text_addf(writing->out, ",counter,%" PRId64 ",,%.17g\n", block.time_ns[row], block.value[row]);
-        }
+        result = trace_counters_get(trace, i, &block, err);
         if (result < 0)
             return result;
+        for (uint32_t row = 0; result == 0 && row < info.count; row++)
+            if (block.time_ns[row] >= begin_ns && block.time_ns[row] < end_ns)
+                result = add_value(writing, unit, block.time_ns[row], block.value[row]);
         trace_counters_put(trace, &block);
     }
-    return 0;
+    return result;
 }
 
 static int add_lane(struct writing *writing, uint32_t index, int64_t begin_ns, int64_t end_ns, struct error *err)
@@ -97,6 +105,6 @@ int timeline_csv(struct timeline *timeline, int64_t begin_ns, int64_t end_ns, ui
     for (uint32_t i = 0; i < timeline->shown_count && result == 0; i++)
         if (timeline->lanes[timeline->shown[i]].kind > LANE_PROCESS)
             result = add_lane(&writing, timeline->shown[i], begin_ns, end_ns, err);
-    *ret_cut = writing.rows > most || result > 0;
+    *ret_cut = result > 0;
     return result < 0 ? result : 0;
 }

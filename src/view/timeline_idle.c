@@ -22,8 +22,10 @@ static bool any_in_buckets(const struct timeline *timeline, enum family family, 
     const struct lod *lod;
     if (trace_lod(timeline->trace, family, track, &lod, NULL) < 0)
         return true; /* nobody knows: then it is shown */
+    if (!lod->level_count)
+        return false;
     const struct lod_level *level = &lod->levels[0];
-    int64_t first = lod->level_count ? begin_ns / level->width_ns - level->first : 0, last = lod->level_count ? end_ns / level->width_ns - level->first : -1;
+    int64_t first = lod_bucket_of(level, begin_ns), last = lod_bucket_of(level, timeline_end(timeline, end_ns) - 1);
     for (int64_t i = first < 0 ? 0 : first; i <= last && i < (int64_t)level->count; i++)
         if (level->buckets[i].count || (family == FAMILY_SPANS && level->buckets[i].busy_ns))
             return true;

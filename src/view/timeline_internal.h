@@ -46,6 +46,11 @@ static inline struct timeline_inside *inside_of(const struct timeline *timeline)
 {
     return timeline->inside;
 }
+/* Where a stretch that is shown ends, exclusive: the last moment of the run belongs to it where it reaches that far. */
+static inline int64_t timeline_end(const struct timeline *timeline, int64_t end_ns)
+{
+    return end_ns == timeline->last_ns && end_ns < INT64_MAX ? end_ns + 1 : end_ns;
+}
 void timeline_show_lanes(struct timeline *timeline); /* what is shown, by what is folded and idle */
 void timeline_forget_pictures(struct timeline *timeline);
 bool timeline_name_found(struct timeline *timeline, string_id name);
@@ -85,7 +90,7 @@ int timeline_visit_open(const struct timeline *timeline, struct open_cursor *cal
                         int (*visit)(void *context, const struct visited_span *span), void *context);
 bool open_cursor_next(const struct timeline *timeline, struct open_cursor *cursor, int64_t before_ns, uint32_t *ret_call);
 
-/* Calls visit for each span of the lane, calls that have not ended among them, that meets [begin_ns, end_ns), by begin; stops when it returns non-zero, and returns that. */
+/* Calls visit for each span of the lane, calls that have not ended among them, that meets [begin_ns, timeline_end(end_ns)), by begin; stops when it returns non-zero, and returns that. */
 struct visited_span {
     span_id id;
     int64_t begin_ns, end_ns;

@@ -56,6 +56,7 @@ int timeline_visit(const struct timeline *timeline, uint32_t lane_index, int64_t
     const struct timeline_lane *lane = &timeline->lanes[lane_index];
     struct open_cursor calls = open_cursor_of(lane);
     int result = 0;
+    end_ns = timeline_end(timeline, end_ns);
     columns |= SPAN_COLUMN_BIT(SPAN_COLUMN_BEGIN) | SPAN_COLUMN_BIT(SPAN_COLUMN_END);
     for (uint32_t i = lane->first_block; i < lane->end_block && result == 0; i++) {
         struct block_info info = trace_block_info(timeline->trace, FAMILY_SPANS, i);

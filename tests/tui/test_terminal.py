@@ -160,6 +160,26 @@ def test_an_export_leaves_the_files_that_are_there(started):
     assert (folder / "mine.csv").read_text() == "mine"
 
 
+def damage_counters(trace, damaged):
+    """A copy of a native trace, with another first byte in each block of counters: behind the header of its chunk."""
+    content = bytearray(trace.read_bytes())
+    chunks = [at for at in range(0, len(content) - 80, 64) if content[at:at + 8] == b"HPCK" + struct.pack("<HH", 3, 3)]
+    assert chunks
+    for at in chunks:
+        content[at + 80] ^= 0x55
+    damaged.write_bytes(content)
+
+
+def test_rows_that_cannot_all_be_read_are_no_file(started, traces, tmp_path):
+    damage_counters(traces / "app.hpt", tmp_path / "damaged.hpt")
+    screen = started(tmp_path / "damaged.hpt", 120, 40)
+    folder = pathlib.Path(screen.socket).parent
+    screen.keys("3", "e", ("spans.csv",), "Enter")
+    screen.wait("nothing is written")
+    assert not list(folder.glob("spans.csv*"))
+    leave(screen)
+
+
 def texts_of(path):
     """The texts of an SVG, which must be XML."""
     tree = xml.etree.ElementTree.parse(path)

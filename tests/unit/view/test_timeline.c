@@ -251,6 +251,83 @@ static void test_rows_of_a_window_are_written(void **state)
     text_finish(&out);
 }
 
+/* More spans than are looked at one by one, before the run's zero: as of a part that was cut out of a run. */
+static void test_lanes_of_many_spans_are_idle_only_where_they_are(void **state)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    track_id busy = fixture_track(builder, TRACK_KIND_THREAD, "busy", 42), late = fixture_track(builder, TRACK_KIND_THREAD, "late", 43);
+    (void)state;
+    for (int64_t i = -9000; i < 0; i++)
+        fixture_span(builder, busy, i * 1000, i * 1000 + 900, "call", SPAN_KIND_API);
+    fixture_span(builder, late, 100 * MS, 101 * MS, "late", SPAN_KIND_API);
+    CLEANUP(timeline_destroyp) struct timeline *timeline = timeline_of(builder);
+    for (int64_t i = -9000; i < 0; i++) {
+        timeline_hide_idle(timeline, true, i * 1000 + 100, i * 1000 + 200, LANE_NONE_INDEX);
+        assert_false(timeline->lanes[1].idle);
+        assert_true(timeline->lanes[2].idle);
+    }
+    assert_true(timeline_hide_idle(timeline, true, 50 * MS, 60 * MS, LANE_NONE_INDEX));
+    assert_int_equal(timeline->shown_count, 0);
+    assert_true(timeline_hide_idle(timeline, true, -60 * MS, -50 * MS, LANE_NONE_INDEX));
+    assert_int_equal(timeline->shown_count, 0);
+}
+
+static void add_value(struct trace_builder *builder, track_id counter, int64_t time_ns, double value)
+{
+    const struct counter_value at = {.time_ns = time_ns, .value = value};
+    assert_int_equal(trace_builder_add_counter(builder, counter, &at), 0);
+}
+
+static struct timeline *timeline_with_a_last_moment(void)
+{
+    struct trace_builder *builder = fixture_builder(0);
+    track_id main_thread = fixture_track(builder, TRACK_KIND_THREAD, "main", 42), last = fixture_track(builder, TRACK_KIND_THREAD, "last", 43);
+    track_id counter = fixture_track(builder, TRACK_KIND_COUNTER, "rate", -1);
+    fixture_span(builder, main_thread, 0, 10 * MS, "work", SPAN_KIND_RANGE);
+    fixture_span(builder, last, 20 * MS, 20 * MS, "mark", SPAN_KIND_API);
+    add_value(builder, counter, 5 * MS, 1);
+    add_value(builder, counter, 12 * MS, 2);
+    add_value(builder, counter, 20 * MS, 7);
+    return timeline_of(builder);
+}
+
+static void test_the_last_moment_belongs_to_the_run(void **state)
+{
+    CLEANUP(timeline_destroyp) struct timeline *timeline = timeline_with_a_last_moment();
+    struct text out = TEXT_INIT;
+    bool cut;
+    (void)state;
+    assert_int_equal(timeline->last_ns, 20 * MS);
+    assert_int_equal(timeline_csv(timeline, 0, 20 * MS, 100, &out, &cut, &err), 0);
+    assert_non_null(strstr(out.data, "last 43,0,mark,,api,20000000,20000000,\n"));
+    assert_non_null(strstr(out.data, "counter,20000000,,7\n"));
+    text_clear(&out);
+    assert_int_equal(timeline_csv(timeline, 0, 12 * MS, 100, &out, &cut, &err), 0); /* elsewhere a stretch ends before its end */
+    assert_true(strstr(out.data, "counter,5000000,,1\n") && !strstr(out.data, "counter,12000000") && !strstr(out.data, "mark"));
+    text_finish(&out);
+    assert_true(timeline_hide_idle(timeline, true, 15 * MS, 20 * MS, LANE_NONE_INDEX));
+    assert_true(timeline->lanes[1].idle && !timeline->lanes[2].idle);
+    assert_int_equal(cell(picture_of(timeline, 2, 0, 20 * MS, 10), 0, 9)->count, 1);
+    assert_int_not_equal(timeline_span_at(timeline, 2, 18 * MS, 20 * MS, 0).index, ID_NONE);
+}
+
+static void test_values_that_were_left_out_are_told(void **state)
+{
+    CLEANUP(timeline_destroyp) struct timeline *timeline = timeline_with_a_last_moment();
+    (void)state;
+    for (uint64_t most = 3; most <= 5; most++) { /* the two spans and the three values are five rows */
+        struct text out = TEXT_INIT;
+        unsigned lines = 0;
+        bool cut;
+        assert_int_equal(timeline_csv(timeline, 0, 20 * MS, most, &out, &cut, &err), 0);
+        for (const char *at = out.data; (at = strchr(at, '\n')); at++)
+            lines++;
+        assert_int_equal(lines, most + 1);
+        assert_int_equal(cut, most < 5);
+        text_finish(&out);
+    }
+}
+
 static void test_a_ruler_has_round_steps(void **state)
 {
     char text[64];
@@ -274,6 +351,9 @@ int main(void)
         cmocka_unit_test(test_calls_that_have_not_ended_are_selected_like_spans),
         cmocka_unit_test(test_idle_lanes_are_hidden_and_found_again),
         cmocka_unit_test(test_rows_of_a_window_are_written),
+        cmocka_unit_test(test_lanes_of_many_spans_are_idle_only_where_they_are),
+        cmocka_unit_test(test_the_last_moment_belongs_to_the_run),
+        cmocka_unit_test(test_values_that_were_left_out_are_told),
         cmocka_unit_test(test_a_ruler_has_round_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,16 @@ def test_what_changes_nothing_is_said(hprofiler, openmp):
     assert replayed == predicted and measured > 0
 
 
+def test_a_change_beside_the_path_has_no_share(hprofiler, tmp_path):
+    trace = tmp_path / "two.json"
+    events = [{"ph": "X", "name": name, "cat": "c", "pid": 1, "tid": tid, "ts": at, "dur": length} for name, tid, at, length in (("long", 1, 0, 1000), ("short", 2, 100, 100))]
+    trace.write_text(json.dumps({"traceEvents": events}))
+    result = predict(hprofiler, trace, "--scale", "name=short:0.5")
+    assert result["uncertainty"]["below_high_share"] is None and result["uncertainty"]["changed_ns"] == 100_000
+    text = call(hprofiler, trace, "--scale", "name=short:0.5").stdout
+    assert "no change; without edges below high confidence: 1.00 ms" in text and "0.0 % of the change" not in text
+
+
 def test_the_text_says_how_far_to_trust_it(hprofiler, openmp):
     text = call(hprofiler, openmp, "--scale", "kind=compute:0.5").stdout
     for word in ("measured", "replayed", "predicted", "times as fast", "uncertain", "below high confidence", "off the processor", "What it consists of"):

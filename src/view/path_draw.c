@@ -200,7 +200,7 @@ static void draw_proofs(struct path_drawing *drawing, const char *dot)
     text_finish(&line);
 }
 
-/* Threads beside the main ones that were sampled, where no thread made a call that is traced: nothing tells what the main thread waits for. */
+/* Threads beside the main ones that were sampled, where nothing depends on anything: nothing tells what the main thread waits for. */
 static void draw_threads_apart(struct path_drawing *drawing)
 {
     const struct trace *trace = drawing->report->path->graph->trace;
@@ -213,12 +213,7 @@ static void draw_threads_apart(struct path_drawing *drawing)
     struct text line = TEXT_INIT;
     int64_t sum_ns = 0;
     unsigned threads = 0;
-    for (uint32_t i = 0; i < trace_block_count(trace, FAMILY_SPANS); i++) {
-        uint32_t track = trace_block_info(trace, FAMILY_SPANS, i).track.index;
-        if (track < track_count && tracks[track].kind != TRACK_KIND_SCHED)
-            return;
-    }
-    if (!cpu_ns || trace_sample_aggregates(trace, &rows, &count, NULL) < 0)
+    if (drawing->report->graph->counts.edges || !cpu_ns || trace_sample_aggregates(trace, &rows, &count, NULL) < 0)
         return;
     for (uint32_t i = 0; i < count; i++)
         if (rows[i].track.index < track_count && sample_event_is_cpu(rows[i].event) && rows[i].weight > 0)

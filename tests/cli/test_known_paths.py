@@ -265,9 +265,10 @@ def test_predictions_come_true_in_a_second_simulation(kind, make, ask):
 
 
 def test_path_of_a_million_spans(make, ask):
-    trace, truth = make("all", 1, "--spans", "1000000", "--no-what-if")
+    spans = 200000 if os.environ.get("HP_SANITIZED") else 1000000  # a fifth: with sanitizers all takes four times as long
+    trace, truth = make("all", 1, "--spans", str(spans), "--no-what-if")
     said = ask("critical-path", trace, "--top", "0")
-    assert truth["spans"] > 990000 and said["length_ns"] == truth["makespan_ns"]
+    assert truth["spans"] > 0.99 * spans and said["length_ns"] == truth["makespan_ns"]
     found = collections.Counter()
     for row in said["composition"]:
         found[row["name"]] += row["time_ns"] if row["kind"] != "edge" else 0

@@ -33,22 +33,6 @@ static int add_lanes(struct frame_reading *reading, struct frame_piece *piece, c
     return code;
 }
 
-static int add_shared(struct frame_reading *reading, struct parcel *parcel, uint32_t first_point)
-{
-    struct graph_rules *rules = &reading->rules;
-    size_t count;
-    const struct piece_span *spans = parcel_take(parcel, sizeof *spans, &count);
-    if (parcel->failed || count > rules->span_count - reading->shared_spans)
-        return -EBADMSG;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t span = reading->shared_spans++;
-        rules->kind[span] = (uint8_t)spans[i].kind;
-        rules->begin_point[span] = spans[i].begin_point == POINT_NONE ? POINT_NONE : spans[i].begin_point + first_point;
-        rules->end_point[span] = spans[i].end_point == POINT_NONE ? POINT_NONE : spans[i].end_point + first_point;
-    }
-    return 0;
-}
-
 static int add_piece(struct frame_reading *reading, uint32_t number)
 {
     struct graph_frame *frame = reading->frame;
@@ -77,7 +61,7 @@ static int add_piece(struct frame_reading *reading, uint32_t number)
         frame->end_ns = head->end_ns;
     int code = add_lanes(reading, piece, lanes, point_count);
     piece->point_count = builder->point_count - piece->first_point;
-    return code ? code : add_shared(reading, parcel, piece->first_point);
+    return code ? code : graph_piece_take_shared(&reading->rules, &reading->shared_spans, parcel, piece->first_point);
 }
 
 static int find_all(struct frame_reading *reading, struct error *err)

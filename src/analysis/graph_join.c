@@ -68,22 +68,6 @@ static int add_lanes(struct joining *joining, const struct piece_columns *column
     return code;
 }
 
-static int add_shared(struct joining *joining, struct parcel *parcel, uint32_t first_point)
-{
-    struct graph_rules *rules = &joining->rules;
-    size_t count;
-    const struct piece_span *spans = parcel_take(parcel, sizeof *spans, &count);
-    if (parcel->failed || count > rules->span_count - joining->shared_spans)
-        return -EBADMSG;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t span = joining->shared_spans++;
-        rules->kind[span] = (uint8_t)spans[i].kind;
-        rules->begin_point[span] = spans[i].begin_point == POINT_NONE ? POINT_NONE : spans[i].begin_point + first_point;
-        rules->end_point[span] = spans[i].end_point == POINT_NONE ? POINT_NONE : spans[i].end_point + first_point;
-    }
-    return 0;
-}
-
 static int add_piece(struct joining *joining, size_t number)
 {
     struct graph_builder *builder = joining->rules.builder;
@@ -105,7 +89,7 @@ static int add_piece(struct joining *joining, size_t number)
         return code;
     piece->edges = parcel_take(parcel, sizeof *piece->edges, &piece->edge_count);
     builder->counts.below_medium += head->below_medium;
-    code = add_shared(joining, parcel, piece->first_point);
+    code = graph_piece_take_shared(&joining->rules, &joining->shared_spans, parcel, piece->first_point);
     joining->spans += head->spans;
     return code;
 }

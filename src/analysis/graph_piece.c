@@ -144,3 +144,18 @@ int graph_piece_look(const struct parcel *piece, struct packed_piece *ret_packed
     *ret_packed = packed;
     return 0;
 }
+
+int graph_piece_take_shared(struct graph_rules *rules, uint32_t *spans, struct parcel *parcel, uint32_t first_point)
+{
+    size_t count;
+    const struct piece_span *shared = parcel_take(parcel, sizeof *shared, &count);
+    if (parcel->failed || count > rules->span_count - *spans)
+        return -EBADMSG;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t span = (*spans)++;
+        rules->kind[span] = (uint8_t)shared[i].kind;
+        rules->begin_point[span] = shared[i].begin_point == POINT_NONE ? POINT_NONE : shared[i].begin_point + first_point;
+        rules->end_point[span] = shared[i].end_point == POINT_NONE ? POINT_NONE : shared[i].end_point + first_point;
+    }
+    return 0;
+}

@@ -43,5 +43,7 @@ struct packed_piece {
 };
 /* The piece stays as it is. Nothing of an empty parcel. -EBADMSG. */
 int graph_piece_look(const struct parcel *piece, struct packed_piece *ret_packed);
+/* Its shared spans, which are the next ones of the rules (*spans of them are there): their points begin with first_point. -EBADMSG. */
+int graph_piece_take_shared(struct graph_rules *rules, uint32_t *spans, struct parcel *parcel, uint32_t first_point);
 
 #endif

@@ -32,3 +32,16 @@ void *array_reserve(void *items, size_t *capacity, size_t needed, size_t item_si
         *capacity = wanted;
     return grown;
 }
+
+uint32_t array_count_below(const int64_t *values, uint32_t count, int64_t value)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (values[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -4,6 +4,7 @@
 #define HP_BASE_ARRAY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Makes room for `needed` items (doubling, overflow-checked). Returns the array, moved or not; NULL on ENOMEM, and then
@@ -13,5 +14,8 @@ void *array_reserve(void *items, size_t *capacity, size_t needed, size_t item_si
 
 /* Overflow-checked reallocarray for whoever needs an exact size. */
 void *array_resize_exact(void *items, size_t count, size_t item_size) __attribute__((warn_unused_result));
+
+/* How many of these sorted values are less than that: where it stands, or would. */
+uint32_t array_count_below(const int64_t *values, uint32_t count, int64_t value);
 
 #endif

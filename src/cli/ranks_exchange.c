@@ -17,7 +17,7 @@ int ranks_gather(const struct rank_group *group, struct parcel *own, struct parc
         *ret_all = all;
         return 0;
     }
-    free(all);
+    ranks_parcels_free(all, group->count);
     return err->text[0] ? code : error_set_errno(err, code, "ranks cannot reach each other");
 }
 

@@ -8,6 +8,8 @@
 
 #include "sqlite_tables.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,19 +174,6 @@ static const int64_t *block_times(const struct query_cursor *cursor)
     }
 }
 
-static uint32_t first_at_or_behind(const int64_t *times, uint32_t count, int64_t time_ns)
-{
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (times[middle] < time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Whether no row of the block can be wanted. Of spans only the begins are sorted: the next block of the track bounds them. */
 static bool block_passed_over(const struct query_cursor *cursor, const struct block_info *info)
 {
@@ -212,9 +201,9 @@ static void bound_rows(struct query_cursor *cursor)
     cursor->row = 0;
     cursor->row_end = info->count;
     if (times && cursor->least_ns != INT64_MIN)
-        cursor->row = first_at_or_behind(times, info->count, cursor->least_ns);
+        cursor->row = array_count_below(times, info->count, cursor->least_ns);
     if (times && cursor->most_ns != INT64_MAX)
-        cursor->row_end = first_at_or_behind(times, info->count, cursor->most_ns + 1);
+        cursor->row_end = array_count_below(times, info->count, cursor->most_ns + 1);
     if (cursor->id >= 0) {
         cursor->row = (uint32_t)(cursor->id - info->first);
         cursor->row_end = cursor->row + 1;

@@ -2,6 +2,7 @@
 /* Going through the spans of a lane, by begin, and the rows that they take. */
 #include "timeline_internal.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 unsigned row_slots_take(struct row_slots *slots, int64_t begin_ns, int64_t end_ns)
@@ -15,19 +16,6 @@ unsigned row_slots_take(struct row_slots *slots, int64_t begin_ns, int64_t end_n
         slots->used = row + 1;
     slots->end_ns[row] = end_ns;
     return row;
-}
-
-static uint32_t rows_before(const int64_t *begin_ns, uint32_t count, int64_t time_ns)
-{
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (begin_ns[middle] < time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 int timeline_visit_open(const struct timeline *timeline, struct open_cursor *calls, int64_t before_ns, int64_t begin_ns,
@@ -66,7 +54,7 @@ int timeline_visit(const struct timeline *timeline, uint32_t lane_index, int64_t
         result = trace_spans_get_columns(timeline->trace, i, columns, &block, err);
         if (result < 0)
             return result;
-        uint32_t last = rows_before(block.begin_ns, info.count, end_ns);
+        uint32_t last = array_count_below(block.begin_ns, info.count, end_ns);
         for (uint32_t row = 0; row < last && result == 0; row++) {
             int64_t span_end_ns = block.end_ns[row];
             if (span_end_ns < begin_ns && span_end_ns != INT64_MIN)
